@@ -13,6 +13,7 @@ from bot.records import Period
 from bot.slash_commands import PostDigest
 from bot.types import Audience, Card, Place, Recipient
 from bot.unanswered.digest_schedule import Announce, DigestClock
+from bot.waiting import stopped
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
@@ -87,9 +88,7 @@ async def connected(
     try:
         yield platforms
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await stopped(*tasks)
 
 
 def _name(adapter: Adapter) -> str:

@@ -430,13 +430,13 @@ MUTATIONS = (
     Mutation(
         "a dead process's questions are taken over",
         "bot/app.py",
-        ("                await held.inherit()\n", "                pass\n"),
+        ("            await inherit(data.engine, datetime.now(UTC))\n", "            pass\n"),
         ("tests/bot/test_app.py::test_a_start_inherits_at_once_what_a_dead_process_held",),
     ),
     Mutation(
         "no step of the clock takes a turn from the process that has it",
         "bot/store/turns.py",
-        (" _free(now), turns.c.id.not_in(held))", " _free(now))"),
+        (" free(turns, now), turns.c.id.not_in(held))", " free(turns, now))"),
         ("tests/bot/turns/test_queue.py::test_no_step_of_the_clock_takes_a_turn_from_the_process_that_has_it",),
     ),
     Mutation(
@@ -447,8 +447,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a step of the clock does not keep from the living what the dead held",
-        "bot/store/turns.py",
-        ("await db.execute(held.values(owner=None, lease_until=now))", "await db.execute(held.values(lease_until=now))"),
+        "bot/store/leases.py",
+        ("values(owner=None, lease_until=passed)", "values(lease_until=passed)"),
         ("tests/bot/turns/test_queue.py::test_the_next_process_of_a_home_takes_over_at_once_whatever_the_clock_says",),
     ),
     Mutation(
@@ -1572,7 +1572,7 @@ MUTATIONS = (
     Mutation(
         "a question is read where it was brought, only",
         "bot/store/unanswered.py",
-        ("select(asks.c.question).filter_by(**there)", "select(asks.c.question)"),
+        ("select(asks.c.question).where(at_place(asks, place))", "select(asks.c.question)"),
         (f"{ASKING}::test_from_a_private_place_its_asker_sees_first_who_gets_what",),
     ),
     Mutation(

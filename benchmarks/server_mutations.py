@@ -202,11 +202,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Server: a dataset is not taken from a process that lives",
-        JOBS,
-        (
-            "free = or_(dataset_jobs.c.owner.is_(None), dataset_jobs.c.lease_until <= at)",
-            "free = dataset_jobs.c.id.is_not(None)",
-        ),
+        "bot/store/leases.py",
+        ("return or_(table.c.owner.is_(None), table.c.lease_until <= at, *mine)", "return table.c.id.is_not(None)"),
         (f"{DATASETS}::test_what_a_process_that_is_gone_had_begun_another_goes_on_with",),
     ),
     (

@@ -35,6 +35,7 @@ from bot.sources.sources import Sources
 from bot.sources.sync import author_of
 from bot.store.audit import Audit
 from bot.store.followed import FollowedSources
+from bot.store.leases import inherit
 from retrieval.loaders.loader import Loader
 from retrieval.types import RAGToolError
 from tests.bot.library import READERS, Library, opened
@@ -82,7 +83,7 @@ async def alive(home: Path, owner: str, loader: Loader | None = None) -> AsyncIt
     room, step, embedder = {"free": ROOM}, {"by": timedelta()}, HashEmbedder()
     async with opened(home, embedder=embedder, loader=loader, free=lambda _: room["free"]) as library:
         store = FollowedSources(library.engine)
-        await store.inherit()
+        await inherit(library.engine, datetime.now(UTC))
         sources = Sources(
             settings(home, KOTAE_PRIVATE_SOURCES="on"), store, library.knowledge, library.documents,
             Audit(library.engine), owner=owner, clock=lambda: datetime.now(UTC) + step["by"],

@@ -148,8 +148,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Sources: two processes never sync one at once",
-        "bot/store/followed.py",
-        ("where(followed.c.id == id, free)", "where(followed.c.id == id)"),
+        "bot/store/leases.py",
+        ("its = and_(which, free(table, at, owner if again else None))", "its = which"),
         (f"{TESTS}::test_two_processes_never_sync_one_source_at_once",),
     ),
     (
@@ -223,13 +223,13 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: what outsiders say is left out",
         CHANNEL,
-        (' and one.author.role != "outsider" and _who', " and _who"),
+        (' and one.author.role != "outsider" and one.author.full_id', " and one.author.full_id"),
         (PEOPLE,),
     ),
     (
         "Channels: who does not want to be found is left out",
         CHANNEL,
-        (" and _who(one.author) not in left_out", ""),
+        (" and one.author.full_id not in left_out", ""),
         (PEOPLE,),
     ),
     (

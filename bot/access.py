@@ -65,7 +65,7 @@ def valid_scope(text: str) -> bool:
 def role(actor: Actor, settings: Settings) -> Role:
     """The role of a person: an editor is whom the platform calls one, or a full member whom KOTAE_EDITORS names as
     `slack:U123` or by the bare id. An outsider stays one."""
-    listed = actor.id in settings.editors or f"{actor.platform}:{actor.id}" in settings.editors
+    listed = actor.id in settings.editors or actor.full_id in settings.editors
     return "editor" if actor.role == "member" and listed else actor.role
 
 

@@ -53,7 +53,7 @@ from bot.store.documents import Documents
 from bot.store.engine import on_server
 from bot.store.followed import FollowedSources
 from bot.store.held_files import HeldRows
-from bot.store.ingestions import IngestionStore
+from bot.store.leases import inherit
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
 from bot.store.processes import this_process
@@ -581,10 +581,8 @@ async def running(
         pairs = Pairs(
             settings, data.engine, knowledge, index, embedder, models=models, budget=budget, owner=inbox.owner
         )
-        if settings.database is None:  # then it is this home's, and whoever held something there is dead
-            others = (IngestionStore(data.engine), Notices(data.engine), Digests(data.engine))
-            for held in (inbox, *others, pairs, sources, datasets):
-                await held.inherit()
+        if settings.database is None:  # then it is this home's alone
+            await inherit(data.engine, datetime.now(UTC))
         if tidy:
             await datasets.tidy()
             await sources.silence()

@@ -78,7 +78,7 @@ class Channels:
             raise SettingsError(filled(error.reason, **{name: str(it) for name, it in error.values.items()})) from error
         chosen = replace(chosen, collections=chosen.collections or None)
         await self._places.put(place, chosen)
-        await self._audit.note(f"{actor.platform}:{actor.id}", "settings", scope_of(place), _words(chosen))
+        await self._audit.note(actor.full_id, "settings", scope_of(place), _words(chosen))
 
 
 def _words(chosen: Preferences) -> str:

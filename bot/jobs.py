@@ -9,6 +9,7 @@ from typing import Literal
 
 from bot.errors import StoreError
 from bot.types import Verdict
+from bot.waiting import stopped
 from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
@@ -100,10 +101,7 @@ class Background:
                 del self._jobs[job.id]
 
     async def close(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await stopped(*self._tasks.values())
 
     async def _run(self, job: BackgroundJob, work: Callable[[BackgroundJob], Awaitable[None]]) -> None:
         async with self._slots:

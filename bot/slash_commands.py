@@ -417,7 +417,7 @@ class SlashCommands:
         else:
             said, result = _GONE, "gone"
         subject = f"{row.collection}/{row.name} ({row.scope}) sha256:{row.hash}"
-        await self._audit.note(f"{who.platform}:{who.id}", "forget", subject, result)
+        await self._audit.note(who.full_id, "forget", subject, result)
         return _said("forget", said, language, name=shortened(row.name, TEXT))
 
     async def _one(self, about: Name, wanted: str, allowed: Readers, language: Language) -> DocumentRow | Card:
@@ -459,7 +459,7 @@ class SlashCommands:
         if (owner is None and normalise(chosen) not in _RESET) or (owner and not await self._asking.reaches(owner)):
             return _said("owner", _NOT_ASKABLE, language, who=shortened(chosen, TEXT))
         await self._knowledge.own(thing, owner)
-        await self._audit.note(f"{actor.platform}:{actor.id}", "owner", thing.name, owner or "nobody")
+        await self._audit.note(actor.full_id, "owner", thing.name, owner or "nobody")
         if owner is None:
             return _said("owner", _NO_OWNER, language, name=name)
         return _said("owner", _OWNER, language, name=name, who=shortened(await self._asking.name(owner), TEXT))
@@ -491,7 +491,7 @@ class SlashCommands:
 
     async def _asks(self, command: Command) -> Card:
         """Whether questions are brought to whoever typed this."""
-        who, typed = f"{command.actor.platform}:{command.actor.id}", normalise(command.text).strip()
+        who, typed = command.actor.full_id, normalise(command.text).strip()
         if typed in _OFF:
             await self._asking.opt_out(who)
         elif typed in _ON:
@@ -501,7 +501,7 @@ class SlashCommands:
 
     async def _history(self, command: Command) -> Card:
         """Whether what whoever typed this says in channels may be found."""
-        who, typed = f"{command.actor.platform}:{command.actor.id}", normalise(command.text).strip()
+        who, typed = command.actor.full_id, normalise(command.text).strip()
         wanted = True if typed in _ON else False if typed in _OFF else None
         return _said("history", _HEARD if await self._sources.hears(who, wanted) else _NOT_HEARD, command.language)
 
@@ -517,7 +517,7 @@ class SlashCommands:
         except (LookupError, ConnectionError, TimeoutError) as error:
             log.warning("the digest could not be posted: %s", error)
             return _said("digest", _NOT_POSTED, command.language)
-        who = f"{command.actor.platform}:{command.actor.id}"
+        who = command.actor.full_id
         await self._audit.note(who, "digest", "post", "posted" if posted else "posted just before")
         return _said("digest", _POSTED if posted else _JUST_POSTED, command.language)
 

@@ -45,6 +45,11 @@ class Actor:
     id: str
     role: Role = "member"
 
+    @property
+    def full_id(self) -> str:
+        """As records name people: `platform:id`."""
+        return f"{self.platform}:{self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class Attachment:

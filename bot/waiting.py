@@ -1,12 +1,30 @@
 """Waiting that something else may end, and work that nothing may."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 Sleep = Callable[[float], Awaitable[None]]
+
+
+async def stopped(*tasks: "asyncio.Future[Any]") -> None:
+    """Cancel these, and wait until they have ended; what they raise is theirs."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, T], name: str | None = None) -> AsyncIterator[asyncio.Task[T]]:
+    """`work` goes on while the block runs, and is `stopped` at its end."""
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield task
+    finally:
+        await stopped(task)
 
 
 async def sleep_unless(event: asyncio.Event, seconds: float, sleep: Sleep = asyncio.sleep) -> None:
@@ -15,9 +33,7 @@ async def sleep_unless(event: asyncio.Event, seconds: float, sleep: Sleep = asyn
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for each in waits:
-            each.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)
+        await stopped(*waits)
 
 
 async def finished(work: Coroutine[Any, Any, T]) -> T:

@@ -63,6 +63,7 @@ from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Place, Post, Preferences, Recipient
+from bot.waiting import stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -186,9 +187,7 @@ class DiscordAdapter:
         finally:
             client.up = False
             self.ready.clear()
-            for chore in (listening, *chores):
-                chore.cancel()
-            await asyncio.gather(listening, *chores, return_exceptions=True)
+            await stopped(listening, *chores)
             if client.ws is not None:
                 with suppress(*NETWORK):
                     await client.ws.close(code=1000)

@@ -189,11 +189,9 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
             ja="チャンネルでの自分の発言を検索対象にしてよいかを表示・変更します",
         ),
     )
-    @app_commands.rename(allowed=_words("allowed", ja="許可"))
-    @app_commands.describe(allowed=_words("May it?", ja="検索対象にしてよいか"))
+    @_options(allowed=("許可", "May it?", "検索対象にしてよいか"))
     async def history(gesture: Gesture, allowed: bool | None = None) -> None:
-        typed = "" if allowed is None else "on" if allowed else "off"
-        gestures.do(gesture, partial(_card, context, gesture, "history", typed))
+        show(gesture, "history", "" if allowed is None else "on" if allowed else "off")
 
     @tree.command(
         name=_words("answers", ja="回答"),

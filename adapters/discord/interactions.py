@@ -23,6 +23,7 @@ from adapters.discord.transport.outbox import say_once
 from adapters.port import PostError
 from bot.errors import StoreError
 from bot.types import Place, Post
+from bot.waiting import beside
 from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
 
@@ -98,8 +99,7 @@ class Interactions:
             log.warning("a modal could not be opened: %s", _code(error))
 
     async def _answer(self, gesture: Gesture, work: Work) -> None:
-        made = asyncio.create_task(_said(work, self._context.language_of(gesture.locale)), name="discord-work")
-        try:
+        async with beside(_said(work, self._context.language_of(gesture.locale)), "discord-work") as made:
             await asyncio.wait({made}, timeout=ANSWER_SECONDS)
             if not made.done():
                 await _defer(gesture)
@@ -107,9 +107,6 @@ class Interactions:
             if not texts and not gesture.response.is_done():
                 await _defer(gesture)
             await tell(self._context, gesture, texts)
-        finally:
-            made.cancel()
-            await asyncio.gather(made, return_exceptions=True)
 
 
 def pressable(template: str, pressed: Callable[[Gesture, re.Match[str]], None]) -> type[discord.ui.DynamicItem[Button]]:

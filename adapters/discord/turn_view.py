@@ -28,7 +28,7 @@ from agent.events import Answered, Step
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Claimed, Post
-from bot.waiting import Sleep
+from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -138,16 +138,12 @@ class DiscordThread(ThreadView):
 
     async def _live(self) -> None:
         since = self._clock()
-        first = asyncio.create_task(self._typing())
-        try:
+        async with beside(self._typing()) as first:
             done, _ = await asyncio.wait({first}, timeout=0 if self._rest.busy else SIGN_SECONDS)
             if not done:  # the thread is not there yet
                 await self._typing_in(self._saying.parent)
             if not await first:
                 self._steps.wait(0)
-        finally:
-            first.cancel()
-            await asyncio.gather(first, return_exceptions=True)
         said = since
         while True:
             await self._sleep(TYPING_SECONDS)
@@ -171,8 +167,7 @@ class DiscordThread(ThreadView):
 
     async def _quiet(self) -> None:
         if self._alive is not None:
-            self._alive.cancel()
-            await asyncio.gather(self._alive, return_exceptions=True)
+            await stopped(self._alive)
             self._alive = None
 
 

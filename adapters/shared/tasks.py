@@ -5,6 +5,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
+from bot.waiting import stopped
+
 log = logging.getLogger(__name__)
 
 
@@ -30,6 +32,4 @@ class Tasks:
         """Let it end by itself; what has not ended after `seconds` is cancelled."""
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
-        for task in list(self._running):
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await stopped(*self._running)

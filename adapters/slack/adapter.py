@@ -52,6 +52,7 @@ from bot.config.settings import SlackSettings, filled
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient
+from bot.waiting import stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -136,9 +137,7 @@ class SlackAdapter:
             finally:
                 self._connections = self._context = None
                 self.ready.clear()
-                for chore in chores:
-                    chore.cancel()
-                await asyncio.gather(*chores, return_exceptions=True)
+                await stopped(*chores)
                 await context.tasks.drain(DRAIN_SECONDS)
 
     async def find(self, recipient: str) -> Recipient:

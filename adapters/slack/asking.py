@@ -4,6 +4,7 @@ Source: product.md §4; docs.slack.dev chat.postEphemeral.
 """
 
 import logging
+from functools import partial
 
 from slack_bolt.app.async_app import AsyncApp
 
@@ -11,26 +12,20 @@ from adapters.shared import asking
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import ASK, CHOOSE, Json, button, section, whisper
 from adapters.slack.rendering.markdown import escaped
-from adapters.slack.transport.acks import Ack
+from adapters.slack.transport.acks import on_press
 from adapters.slack.transport.api import SlackError
 
 log = logging.getLogger(__name__)
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:
-    @app.action(ASK)
-    async def pressed(ack: Ack, body: Json, action: Json) -> None:
-        await ack()
-        context.tasks.start(_ask(context, body, str(action.get("value") or "")), "slack-ask")
-
-    @app.action(CHOOSE)
-    async def chosen(ack: Ack, body: Json, action: Json) -> None:
-        await ack()
-        turn, _, choice = str(action.get("value") or "").partition(" ")
-        context.tasks.start(_ask(context, body, turn, choice), "slack-ask")
+    for pressed in (ASK, CHOOSE):
+        on_press(app, context, pressed, partial(_ask, context), "slack-ask")
 
 
-async def _ask(context: SlackContext, body: Json, turn: str, choice: str = "") -> None:
+async def _ask(context: SlackContext, body: Json, value: str) -> None:
+    """`value`: the turn, and what was chosen of what was asked back."""
+    turn, _, choice = value.partition(" ")
     user, channel = body["user"]["id"], body["channel"]["id"]
     thread = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
     language = await context.language_of(user)

@@ -5,10 +5,9 @@ Source: product.md §4; reliability.md R3 and R19.
 
 import logging
 import re
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 
@@ -33,7 +32,7 @@ from adapters.slack.rendering.block_kit import (
     section,
     whisper,
 )
-from adapters.slack.transport.acks import Ack, in_time, open_in_time
+from adapters.slack.transport.acks import Ack, in_time, on_press, open_in_time
 from adapters.slack.transport.api import GoneError, SlackError
 from bot.errors import StoreError
 from bot.types import Post
@@ -44,6 +43,8 @@ log = logging.getLogger(__name__)
 
 CLOSES = "closes"  # the modal's ticks
 ANSWER_CHARACTERS = 3_000  # that a modal's field takes; a reply in the thread may be longer
+
+Work = Callable[[SlackContext, Json, str], Awaitable[Text | None]]
 
 _SUBMIT = Text(en="Save", ja="保存")
 
@@ -62,20 +63,9 @@ def register(app: AsyncApp, context: SlackContext) -> None:
         view = _view(context, body["user"]["id"], channel, str(action["value"]))
         context.tasks.start(open_in_time(context, body["trigger_id"], view), "slack-answer")
 
-    @app.action(DISMISS)
-    async def dismiss(ack: Ack, body: Json, action: Json) -> None:
-        await ack()
-        context.tasks.start(_told(context, body, _dismiss(context, body, str(action["value"]))), "slack-dismiss")
-
-    @app.action(SAVE)
-    async def save(ack: Ack, body: Json, action: Json) -> None:
-        await ack()
-        context.tasks.start(_told(context, body, _save(context, body, str(action["value"]))), "slack-save")
-
-    @app.action(DISCARD)
-    async def discard(ack: Ack, body: Json, action: Json) -> None:
-        await ack()
-        context.tasks.start(_told(context, body, _discard(context, body, str(action["value"]))), "slack-discard")
+    on_press(app, context, DISMISS, partial(_told, context, _dismiss), "slack-dismiss")
+    on_press(app, context, SAVE, partial(_told, context, _save), "slack-save")
+    on_press(app, context, DISCARD, partial(_told, context, _discard), "slack-discard")
 
     @app.view(ANSWER)
     async def submitted(ack: Ack, body: Json, view: Json) -> None:
@@ -175,10 +165,10 @@ async def _submitted(
     return ""
 
 
-async def _told(context: SlackContext, body: Json, work: Coroutine[Any, Any, Text | None]) -> None:
+async def _told(context: SlackContext, work: Work, body: Json, name: str) -> None:
     """Do what a button asks for; what its presser is told about it, if anything."""
     try:
-        said = await work
+        said = await work(context, body, name)
     except (SlackError, StoreError, RAGToolError):
         log.warning("what a button asked for could not be done", exc_info=True)
         said = FAILED

@@ -5,13 +5,14 @@ Source: product.md §4; reliability.md R19.
 
 import logging
 import re
+from functools import partial
 
 from slack_bolt.app.async_app import AsyncApp
 
 from adapters.shared import feedback as votes
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, input_block, modal, plain, voted, whisper
-from adapters.slack.transport.acks import Ack
+from adapters.slack.transport.acks import Ack, on_press
 from adapters.slack.transport.api import SlackError
 from bot.errors import StoreError
 from bot.texts import COMPLAINTS
@@ -26,10 +27,7 @@ _SEND = Text(en="Send", ja="送信")
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:
-    @app.action(re.compile(rf"^{VOTE}(:(up|down))?$"))
-    async def pressed(ack: Ack, body: Json, action: Json) -> None:
-        await ack()
-        context.tasks.start(_vote(context, body, str(action.get("value") or "")), "slack-vote")
+    on_press(app, context, re.compile(rf"^{VOTE}(:(up|down))?$"), partial(_vote, context), "slack-vote")
 
     @app.view(REPORT)
     async def reported(ack: Ack, body: Json, view: Json) -> None:

@@ -22,7 +22,7 @@ from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.types import Claimed, Post
-from bot.waiting import Sleep
+from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -150,16 +150,12 @@ class SlackThread(TurnView):
 
     async def _live(self) -> None:
         since = self._clock()
-        first = asyncio.create_task(self._set_status())
-        try:
+        async with beside(self._set_status()) as first:
             done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
             if not done:
                 self._steps.wait(0)
             if not await first:
                 self._steps.wait(0)
-        finally:
-            first.cancel()
-            await asyncio.gather(first, return_exceptions=True)
         while True:
             await self._sleep(REFRESH_SECONDS)
             if self._status_failed or not await self._set_status():
@@ -180,8 +176,7 @@ class SlackThread(TurnView):
 
     async def _quiet(self) -> None:
         if self._alive is not None:
-            self._alive.cancel()
-            await asyncio.gather(self._alive, return_exceptions=True)
+            await stopped(self._alive)
             self._alive = None
 
     # -- the answer -------------------------------------------------------------------------------------------------

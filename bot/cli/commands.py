@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,10 +19,13 @@ from bot.cli.runtime import (
     LANGUAGE,
     UNANSWERED,
     USAGE,
+    AsJson,
     as_owner,
     aside,
     complain,
+    do,
     finish,
+    log_to_stderr,
     readable,
     settings_or_exit,
     show,
@@ -31,8 +33,7 @@ from bot.cli.runtime import (
     with_home,
 )
 from bot.cli.runtime import words as _
-from bot.views import Json
-from retrieval.i18n import Language
+from retrieval.i18n import Text
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
@@ -55,9 +56,6 @@ cli = Commands(
     no_args_is_help=True,
 )
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
-]
 InCollections = Annotated[
     list[str] | None,
     typer.Option(
@@ -308,7 +306,7 @@ def search(
         output.search,
         as_json=as_json,
         whole=True,
-        query=readable(query),
+        query=query,
         collections=_readable(collections),
         mode=mode,
         limit=limit,
@@ -317,7 +315,7 @@ def search(
 
 @cli.command(help=_("List the documents.", "文書の一覧を表示します。"))
 def documents(collection: InCollection = None, as_json: AsJson = False) -> None:
-    show("documents", output.documents, as_json=as_json, collection=readable(collection) if collection else None)
+    show("documents", output.documents, as_json=as_json, collection=collection)
 
 
 @cli.command(help=_("Forget documents, by name or id.", "名前または ID で文書を削除します。"))
@@ -375,43 +373,29 @@ cli.add_typer(collections_cli, name="collections")
 
 @collections_cli.callback()
 def collections(context: typer.Context, as_json: AsJson = False) -> None:
-    if context.invoked_subcommand:
-        return
-
-    show("collections", output.collections, as_json=as_json)
+    if not context.invoked_subcommand:
+        show("collections", output.collections, as_json=as_json)
 
 
 @collections_cli.command(
     help=_("Make a collection or change its description.", "コレクションを作るか、説明を変えます。")
 )
 def describe(name: str, description: str) -> None:
-    async def work(home: "Operations | Owner") -> int:
-        await home("describe", name=readable(name), description=readable(description))
-        return ANSWERED
-
-    with_home(work, changes=True)
+    do("describe", None, name=name, description=description)
 
 
 @collections_cli.command(
     help=_("Move all documents into another collection.", "すべての文書を別のコレクションに移します。")
 )
 def merge(source: str, into: str) -> None:
-    async def work(home: "Operations | Owner") -> int:
-        done = await home("merge", source=readable(source), into=readable(into))
-        output.say(_("{n} document{n:|s} moved.", "{n} 件の文書を移しました。", n=done["moved"]))
-        return ANSWERED
-
-    with_home(work, changes=True)
+    said = Text(en="{moved} document{moved:|s} moved.", ja="{moved} 件の文書を移しました。")
+    do("merge", said, source=source, into=into)
 
 
 @collections_cli.command(help=_("Forget a collection and all its documents.", "コレクションをその文書ごと削除します。"))
 def delete(name: str) -> None:
-    async def work(home: "Operations | Owner") -> int:
-        done = await home("delete", name=readable(name))
-        output.say(_("{n} document{n:|s} forgotten.", "{n} 件の文書を削除しました。", n=done["forgotten"]))
-        return ANSWERED
-
-    with_home(work, changes=True)
+    said = Text(en="{forgotten} document{forgotten:|s} forgotten.", ja="{forgotten} 件の文書を削除しました。")
+    do("delete", said, name=name)
 
 
 # -- how it goes ----------------------------------------------------------------------------------------------------
@@ -437,11 +421,6 @@ def answers(context: typer.Context, as_json: AsJson = False) -> None:
         show("answers", output.answers, as_json=as_json, whole=True)
 
 
-@answers_cli.command("list", help=_("List the answers.", "回答の一覧です。"))
-def list_answers(as_json: AsJson = False) -> None:
-    show("answers", output.answers, as_json=as_json, whole=True)
-
-
 @answers_cli.command(
     help=_(
         "Correct an answer; those who were told the old one are told the new one.",
@@ -453,7 +432,10 @@ def edit(
     answer: Annotated[str, typer.Argument(help=_("What it should say.", "新しい回答です。"))],
     as_json: AsJson = False,
 ) -> None:
-    _change_answer("edit_answer", output.corrected, as_json, id=readable(id), answer=readable(answer))
+    said = Text(
+        en="Corrected. Threads that are told: {told}.", ja="修正しました。{told} 件のスレッドにお知らせします。"
+    )
+    do("edit_answer", said, as_json=as_json, id=id, answer=answer)
 
 
 @answers_cli.command(
@@ -461,21 +443,11 @@ def edit(
     help=_("Take an answer back; its questions are open again.", "回答を取り消します。その質問は未回答に戻ります。"),
 )
 def take_back(id: AnswerId, as_json: AsJson = False) -> None:
-    _change_answer("take_back_answer", output.taken_back, as_json, id=readable(id))
-
-
-def _change_answer(command: str, done: Callable[[Json, Language], None], as_json: bool, **arguments: str) -> None:
-    async def work(home: "Operations | Owner") -> int:
-        changed = await home(command, **arguments)
-        if as_json:
-            output.print_json(changed)
-        elif changed["refusal"]:
-            output.warn(changed["refusal"])
-        else:
-            done(changed, LANGUAGE)
-        return FAILED if changed["refusal"] else ANSWERED
-
-    with_home(work, changes=True)
+    said = Text(
+        en="Taken back. Questions that are open again: {reopened}.",
+        ja="取り消しました。{reopened} 件の質問が未回答に戻りました。",
+    )
+    do("take_back_answer", said, as_json=as_json, id=id)
 
 
 @cli.command(
@@ -547,14 +519,13 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     from bot.app import make_embedder, min_relevance
-    from bot.logs import set_up
     from bot.operations.evaluation import EvaluationError
     from bot.operations.evaluation import evaluate as score
 
     settings = settings_or_exit()
 
     async def main() -> int:
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        log_to_stderr(settings)
         async with AsyncExitStack() as stack:
             progress = stack.enter_context(output.progress(quiet=as_json))
             report = await score(

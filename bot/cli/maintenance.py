@@ -12,7 +12,17 @@ import typer
 from bot.cli import output
 from bot.cli.help import Commands
 from bot.cli.remote import at_home
-from bot.cli.runtime import ANSWERED, LANGUAGE, USAGE, as_owner, complain, finish, settings_or_exit
+from bot.cli.runtime import (
+    ANSWERED,
+    LANGUAGE,
+    USAGE,
+    AsJson,
+    as_owner,
+    complain,
+    finish,
+    log_to_stderr,
+    settings_or_exit,
+)
 from bot.cli.runtime import words as _
 
 if TYPE_CHECKING:
@@ -20,10 +30,6 @@ if TYPE_CHECKING:
     from bot.cli.remote import Owner
 
 cli = Commands()
-
-AsJson = Annotated[
-    bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
-]
 
 
 @cli.command(
@@ -209,7 +215,6 @@ def backup(
         Path, typer.Argument(help=_("A new file, or a folder for it.", "作るファイルか、置くフォルダーです。"))
     ],
 ) -> None:
-    from bot.logs import set_up
     from bot.operations.backup import back_up
 
     settings = settings_or_exit()
@@ -221,7 +226,7 @@ def backup(
         return ANSWERED
 
     async def alone(lock: int | None) -> int:
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        log_to_stderr(settings)
         try:
             output.say((await back_up(settings, target)).text(LANGUAGE))
         finally:
@@ -240,13 +245,12 @@ def backup(
 )
 def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "控えのファイルです。"))]) -> None:
     from bot.app import make_embedder
-    from bot.logs import set_up
     from bot.operations.restore import restore as bring_back
 
     settings = settings_or_exit()
 
     async def main() -> int:
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        log_to_stderr(settings)
         async with AsyncExitStack() as stack:
             show = stack.enter_context(output.progress(quiet=False))
             done = await bring_back(
@@ -308,14 +312,13 @@ def _say_where(folder: Path) -> None:
 
 @cli.command(help=_("Bring the database to this version.", "データベースをこのバージョンに更新します。"))
 def migrate() -> None:
-    from bot.logs import set_up
     from bot.operations.restore_marker import refuse_unfinished
     from migrations import upgrade
 
     settings = settings_or_exit()
 
     async def main() -> int:
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        log_to_stderr(settings)
         refuse_unfinished(settings.home)
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         done = await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
@@ -334,7 +337,6 @@ def forget_person(name: str) -> None:
     """`kotae forget --user slack:U012AB3CD`: in this process, also beside a running bot."""
     from bot.app import running
     from bot.database import database
-    from bot.logs import set_up
     from bot.operations.copies import sweep
     from bot.operations.retention import Person, WhoError
     from bot.operations.retention import forget as erase
@@ -347,7 +349,7 @@ def forget_person(name: str) -> None:
         complain(error.text(LANGUAGE), USAGE)
 
     async def main() -> int:
-        redactor = set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        redactor = log_to_stderr(settings)
         async with database(settings) as data:
             gone = await erase(data.engine, settings.chat_log, who)
         if gone.erased.threads:

@@ -85,6 +85,20 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int =
     console.print(drawn)
 
 
+def _list(
+    rows: Sequence[Sequence[str]], headings: Text, language: Language, *, wide: int = 0, none: Text | None = None
+) -> None:
+    """A table; `none` where nothing is in it."""
+    if rows or none is None:
+        table(headings.to(language).split(","), rows, wide=wide)
+    else:
+        say(none.to(language))
+
+
+def _cells(row: Json, names: str) -> list[str]:
+    return [str(row[name]) for name in names.split()]
+
+
 # -- documents ------------------------------------------------------------------------------------------------------
 
 _STATUS = {
@@ -107,53 +121,35 @@ def gone(one: Json, language: Language, *, forgotten: bool) -> None:
     say(f"{_GONE[forgotten].to(language)}  {one['name']}  —  {one['collection']}")
 
 
+_NO_DOCUMENTS = Text(
+    en="No documents yet. Add some with: kotae ingest PATH",
+    ja="まだ文書がありません。追加するには: kotae ingest パス",
+)
+_DOCUMENT_ROW = Text(
+    en="collection,name,chunks,scope,added,date,id", ja="コレクション,名前,チャンク,範囲,登録日,日付,ID"
+)
+_COLLECTION_ROW = Text(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明")
+
+
 def documents(found: Json, language: Language) -> None:
-    rows = found["documents"]
-    if not rows:
-        say(
-            Text(
-                en="No documents yet. Add some with: kotae ingest PATH",
-                ja="まだ文書がありません。追加するには: kotae ingest パス",
-            ).to(language)
+    rows = [
+        (
+            *_cells(row, "collection name chunks scope"),
+            row["updated_at"][:_DAY],
+            row["date"] or "",
+            row["id"][:SHORT_ID],
         )
-        return
-    headings = Text(
-        en="collection,name,chunks,scope,added,date,id", ja="コレクション,名前,チャンク,範囲,登録日,日付,ID"
-    ).to(language)
-    table(
-        headings.split(","),
-        [
-            (
-                row["collection"],
-                row["name"],
-                str(row["chunks"]),
-                row["scope"],
-                row["updated_at"][:_DAY],
-                row["date"] or "",
-                row["id"][:SHORT_ID],
-            )
-            for row in rows
-        ],
-        wide=1,
-    )
+        for row in found["documents"]
+    ]
+    _list(rows, _DOCUMENT_ROW, language, wide=1, none=_NO_DOCUMENTS)
 
 
 def collections(found: Json, language: Language) -> None:
-    headings = Text(en="name,documents,chunks,languages,description", ja="名前,文書,チャンク,言語,説明").to(language)
-    table(
-        headings.split(","),
-        [
-            (
-                info["name"],
-                str(info["documents"]),
-                str(info["chunks"]),
-                " ".join(info["languages"]),
-                info["description"],
-            )
-            for info in found["collections"]
-        ],
-        wide=4,
-    )
+    rows = [
+        (*_cells(info, "name documents chunks"), " ".join(info["languages"]), info["description"])
+        for info in found["collections"]
+    ]
+    _list(rows, _COLLECTION_ROW, language, wide=4)
 
 
 # -- sources --------------------------------------------------------------------------------------------------------
@@ -179,13 +175,10 @@ def sources(found: Json, language: Language) -> None:
     for one in found["sources"]:
         state = _SOURCE_STATES[one["state"]].to(language, gone=one["gone"])
         checked = (one["checked_at"] or "–")[:16].replace("T", " ")
-        rows.append((one["name"], one["kind"], one["collection"], str(one["pages"]), checked, state))
+        rows.append((*_cells(one, "name kind collection pages"), checked, state))
         notes += [f"{one['name']}: {one['trouble']}"] if one["trouble"] else []
         notes += [f"{one['name']}/{page['page']}: {page['reason']}" for page in one["refused"]]
-    if not rows:
-        say(_NO_SOURCES.to(language))
-        return
-    table(_SOURCE_ROW.to(language).split(","), rows, wide=5)
+    _list(rows, _SOURCE_ROW, language, wide=5, none=_NO_SOURCES)
     for note in notes:
         say(note)
 
@@ -208,20 +201,10 @@ _TOKEN_ROW = Text(en="name,reads,a minute,a day,last used,calls then", ja="名�
 
 def tokens(found: Json, language: Language) -> None:
     rows = [
-        (
-            one["name"],
-            one["audience"],
-            str(one["per_minute"]),
-            str(one["per_day"]),
-            one["used_on"] or "–",
-            str(one["calls"]),
-        )
+        (*_cells(one, "name audience per_minute per_day"), one["used_on"] or "–", str(one["calls"]))
         for one in found["tokens"]
     ]
-    if rows:
-        table(_TOKEN_ROW.to(language).split(","), rows)
-    else:
-        say(_NO_TOKENS.to(language))
+    _list(rows, _TOKEN_ROW, language, none=_NO_TOKENS)
 
 
 # -- search ---------------------------------------------------------------------------------------------------------
@@ -246,18 +229,9 @@ def search(found: Json, language: Language) -> None:
 # -- misses ---------------------------------------------------------------------------------------------------------
 
 
-_ANSWER_ROW = (
-    Text(en="Question", ja="質問"),
-    Text(en="Answer", ja="回答"),
-    Text(en="By", ja="回答者"),
-    Text(en="ID", ja="ID"),
-)
+_ANSWER_ROW = Text(en="Question,Answer,By,ID", ja="質問,回答,回答者,ID")
 _NO_ANSWERS = Text(en="No expert has answered anything yet.", ja="専門家の回答はまだありません。")
 _EDITED_BY = Text(en="{author}, edited by {editor}", ja="{author}、編集 {editor}")
-_CORRECTED = Text(en="Corrected. Threads that are told: {n}.", ja="修正しました。{n} 件のスレッドにお知らせします。")
-_TAKEN_BACK = Text(
-    en="Taken back. Questions that are open again: {n}.", ja="取り消しました。{n} 件の質問が未回答に戻りました。"
-)
 
 
 def answers(found: Json, language: Language) -> None:
@@ -270,31 +244,19 @@ def answers(found: Json, language: Language) -> None:
         )
         question = one["questions"][0] if one["questions"] else ""
         rows.append((question, one["answer"][:_EXCERPT], by, one["id"][:SHORT_ID]))
-    if rows:
-        table([said.to(language) for said in _ANSWER_ROW], rows, wide=1)
-    else:
-        say(_NO_ANSWERS.to(language))
-
-
-def corrected(changed: Json, language: Language) -> None:
-    say(_CORRECTED.to(language, n=changed["told"]))
-
-
-def taken_back(changed: Json, language: Language) -> None:
-    say(_TAKEN_BACK.to(language, n=changed["reopened"]))
+    _list(rows, _ANSWER_ROW, language, wide=1, none=_NO_ANSWERS)
 
 
 def unanswered(misses: Json, language: Language) -> None:
     if not misses["total"]:
         say(Text(en="No open questions.", ja="未回答の質問はありません。").to(language))
         return
-    headings = Text(en="asked,reason,question,searched", ja="日時,理由,質問,検索先").to(language)
     rows = []
     for one in misses["questions"]:
         reason = REASONS[one["reason"]].to(language) + (f" ({one['detail']})" if one["detail"] else "")
         asked = datetime.fromisoformat(one["asked_at"]).astimezone().strftime("%Y-%m-%d %H:%M")
         rows.append((asked, reason, one["question"], ", ".join(one["searched"])))
-    table(headings.split(","), rows, wide=2)
+    _list(rows, Text(en="asked,reason,question,searched", ja="日時,理由,質問,検索先"), language, wide=2)
     if misses["hidden"]:
         hidden = Text(en="and {n} from private places", ja="ほかに非公開の場所で {n} 件")
         say(hidden.to(language, n=misses["hidden"]))

@@ -6,8 +6,9 @@ import typer
 
 from bot.cli import output
 from bot.cli.help import Commands
-from bot.cli.runtime import ANSWERED, USAGE, complain, readable, show, with_home
+from bot.cli.runtime import ANSWERED, USAGE, AsJson, complain, do, show, with_home
 from bot.cli.runtime import words as _
+from retrieval.i18n import Text
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations
@@ -18,10 +19,6 @@ token_cli = Commands(
     invoke_without_command=True, help=_("Tokens of programs that ask at /mcp.", "/mcp を使うプログラムのトークンです。")
 )
 cli.add_typer(token_cli, name="token")
-
-AsJson = Annotated[
-    bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
-]
 
 
 @token_cli.callback()
@@ -47,28 +44,14 @@ def add(
 ) -> None:
     if audience not in ("team", "everyone"):
         complain(_("--audience is team or everyone.", "--audience は team か everyone です。"), USAGE)
-
-    async def work(home: "Operations | Owner") -> int:
-        caps = {"per_minute": per_minute, "per_day": per_day}
-        made = await home("add_token", name=readable(name), audience=audience, **caps)
-        if as_json:
-            output.print_json(made)
-        else:
-            output.say(_("Its token, shown this once:", "トークン（表示は一度だけです）:"))
-            output.say(made["token"])
-        return ANSWERED
-
-    with_home(work, changes=False)
+    said = Text(en="Its token, shown this once:\n{token}", ja="トークン（表示は一度だけです）:\n{token}")
+    caps = {"per_minute": per_minute, "per_day": per_day}
+    do("add_token", said, as_json=as_json, changes=False, name=name, audience=audience, **caps)
 
 
 @token_cli.command(help=_("Take a token away.", "トークンを無効にします。"))
 def revoke(name: Annotated[str, typer.Argument(help=_("The program's name.", "プログラムの名前です。"))]) -> None:
-    async def work(home: "Operations | Owner") -> int:
-        await home("revoke_token", name=readable(name))
-        output.say(_("Revoked.", "無効にしました。"))
-        return ANSWERED
-
-    with_home(work, changes=False)
+    do("revoke_token", Text(en="Revoked.", ja="無効にしました。"), changes=False, name=name)
 
 
 @cli.command(

@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot.app import Application
     from bot.cli.operations import Operations, ReadOperations
     from bot.cli.remote import Owner
+    from bot.logs import Redactor
 
 LANGUAGE = interface_language(os.environ)
 ANSWERED, FAILED, USAGE, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -35,6 +36,11 @@ CONFIG = 78  # EX_CONFIG of sysexits.h: a platform refuses the settings
 def words(en: str, ja: str, **values: object) -> str:
     """Of the two texts the one in the interface language."""
     return Text(en=en, ja=ja).to(LANGUAGE, **values)
+
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help=words("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
+]
 
 
 def readable(text: str) -> str:
@@ -49,6 +55,13 @@ def settings_or_exit() -> Settings:
         complain(error.text(LANGUAGE), USAGE)
 
 
+def log_to_stderr(settings: Settings, level: str = "WARNING") -> "Redactor":
+    """`level`: of the log, where none is set."""
+    from bot.logs import set_up
+
+    return set_up(settings.log_level or level, secrets=settings.secrets())
+
+
 def with_home(work: "Callable[[Operations | Owner], Awaitable[int]]", *, changes: bool) -> NoReturn:
     """Do the work in the process that owns the home, or open the whole application here; exit with what it returns.
 
@@ -59,9 +72,8 @@ def with_home(work: "Callable[[Operations | Owner], Awaitable[int]]", *, changes
     async def alone(lock: int | None) -> int:
         from bot.app import running
         from bot.cli.operations import Operations
-        from bot.logs import set_up
 
-        redactor = set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        redactor = log_to_stderr(settings)
         async with running(settings, redactor, lock=lock, tidy=changes) as app:
             return await work(Operations(app, LANGUAGE))
 
@@ -80,9 +92,8 @@ def with_database(work: "Callable[[ReadOperations | Owner], Awaitable[int]]") ->
         from bot.cli.operations import ReadOperations
         from bot.database import database
         from bot.knowledge.identity import refuse_strange
-        from bot.logs import set_up
 
-        set_up(settings.log_level or "WARNING", secrets=settings.secrets())
+        log_to_stderr(settings)
         async with database(settings) as data:
             await refuse_strange(settings, data.engine)
             return await work(ReadOperations(data, LANGUAGE))
@@ -113,9 +124,8 @@ def as_owner(
             raise OwnerRefusedError(error.text(LANGUAGE), usage=True) from error
         first()
         from bot.app import running
-        from bot.logs import set_up
 
-        redactor = set_up(settings.log_level or level, secrets=settings.secrets())
+        redactor = log_to_stderr(settings, level)
         async with running(settings, redactor, rebuild, lock=lock, aside=aside) as app:
             return await work(app)
 
@@ -134,18 +144,36 @@ def show(
 
     `whole`: it takes more than the database.
     """
-
-    async def work(home: "ReadOperations | Owner") -> int:
-        found = await home(command, **arguments)
-        if as_json:
-            output.print_json(found)
-        else:
-            listed(found, LANGUAGE)
-        return ANSWERED
-
+    work = _told(command, listed, as_json, arguments)
     if whole:
         with_home(work, changes=False)
     with_database(work)
+
+
+def do(command: str, said: Text | None, *, as_json: bool = False, changes: bool = True, **arguments: Any) -> NoReturn:
+    """The frame of every command that changes something: have it done, and print its figures as JSON or in `said`."""
+    with_home(_told(command, said, as_json, arguments), changes=changes)
+
+
+def _told(
+    command: str, said: Text | Callable[[Any, Language], None] | None, as_json: bool, arguments: dict[str, Any]
+) -> "Callable[[ReadOperations | Owner], Awaitable[int]]":
+    sent = {name: readable(value) if isinstance(value, str) else value for name, value in arguments.items()}
+
+    async def work(home: "ReadOperations | Owner") -> int:
+        found = await home(command, **sent)
+        refusal = found.get("refusal")
+        if as_json:
+            output.print_json(found)
+        elif refusal:
+            output.warn(refusal)
+        elif isinstance(said, Text):
+            output.say(said.to(LANGUAGE, **found))
+        elif said is not None:
+            said(found, LANGUAGE)
+        return FAILED if refusal else ANSWERED
+
+    return work
 
 
 @asynccontextmanager

@@ -6,9 +6,10 @@ import typer
 
 from bot.cli import output
 from bot.cli.help import Commands
-from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, complain, readable, show, with_home
+from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, AsJson, complain, do, readable, show, with_home
 from bot.cli.runtime import words as _
 from bot.views import Json
+from retrieval.i18n import Text
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
@@ -24,9 +25,6 @@ source_cli = Commands(
 )
 cli.add_typer(source_cli, name="source")
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help=_("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
-]
 Name = Annotated[str, typer.Argument(help=_("The source's name.", "同期元の名前です。"))]
 
 
@@ -134,12 +132,7 @@ def sync(name: Name, as_json: AsJson = False) -> None:
 
 @source_cli.command(help=_("Follow a source no more for now.", "同期を一時停止します。"))
 def pause(name: Name) -> None:
-    async def work(home: "Operations | Owner") -> int:
-        await home("pause_source", name=readable(name))
-        output.say(_("Paused.", "一時停止しました。"))
-        return ANSWERED
-
-    with_home(work, changes=True)
+    do("pause_source", Text(en="Paused.", ja="一時停止しました。"), name=name)
 
 
 @source_cli.command(
@@ -159,13 +152,8 @@ def resume(
 ) -> None:
     if forget and keep:
         complain(_("Either --forget or --keep.", "--forget か --keep のどちらか一方です。"), USAGE)
-
-    async def work(home: "Operations | Owner") -> int:
-        await home("resume_source", name=readable(name), gone="forget" if forget else "keep" if keep else "")
-        output.say(_("Resumed.", "再開しました。"))
-        return ANSWERED
-
-    with_home(work, changes=True)
+    gone = "forget" if forget else "keep" if keep else ""
+    do("resume_source", Text(en="Resumed.", ja="再開しました。"), name=name, gone=gone)
 
 
 @source_cli.command(help=_("Follow a source no more, and forget its documents.", "同期をやめ、その文書を削除します。"))
@@ -174,23 +162,9 @@ def remove(
     keep: Annotated[bool, typer.Option("--keep", help=_("Keep its documents.", "文書は残します。"))] = False,
     as_json: AsJson = False,
 ) -> None:
-    async def work(home: "Operations | Owner") -> int:
-        done = await home("remove_source", name=readable(name), keep=keep)
-        if as_json:
-            output.print_json(done)
-        elif keep:
-            output.say(
-                _(
-                    "Removed; {n} documents stay.",
-                    "同期元を削除しました（文書 {n} 件は残ります）。",
-                    n=done["documents"],
-                )
-            )
-        else:
-            output.say(_("Removed, with {n} documents.", "同期元と文書 {n} 件を削除しました。", n=done["documents"]))
-        return ANSWERED
-
-    with_home(work, changes=True)
+    kept = Text(en="Removed; {documents} documents stay.", ja="同期元を削除しました（文書 {documents} 件は残ります）。")
+    gone = Text(en="Removed, with {documents} documents.", ja="同期元と文書 {documents} 件を削除しました。")
+    do("remove_source", kept if keep else gone, as_json=as_json, name=name, keep=keep)
 
 
 def _told(done: Json, as_json: bool) -> int:

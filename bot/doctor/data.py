@@ -1,11 +1,12 @@
 """Checks of `kotae doctor` in a home: the database, the documents' kept text, the search index."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from bot.config.settings import Settings, filled
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
@@ -17,7 +18,7 @@ from bot.knowledge.vector_store import make_stores
 from bot.records import DocumentRow
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
-from bot.store.engine import connect
+from bot.store.engine import Engine, opened
 from bot.store.homes import Homes
 from bot.store.inspection import Condition, condition, file_of, server_condition
 from bot.store.vector_stores import IndexRow, VectorStores
@@ -27,6 +28,8 @@ from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
 from retrieval.sparse import TOKENIZER
 from retrieval.types import EVERYONE, TEAM, EmbeddingError, QdrantConnectionError, RAGToolError, Readers, View
+
+T = TypeVar("T")
 
 INTEGRITY_SECONDS = 6.0
 _SERVER_SECONDS = 4.0  # for one call; there are three
@@ -153,19 +156,14 @@ async def _kept(settings: Settings, *, texts: bool = False) -> _Kept | None:
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         return _Kept([], None, Identity.of(settings, None, 0, []))
-    try:
-        if not (await _condition(settings, seconds=0)).current:  # damage is the other check's part
-            return None
-        engine = connect(settings.database_url, settings.link)
-        try:
-            rows, index = await Documents(engine, "").listed(), await VectorStores(engine).current()
-            identity = Identity.of(settings, await Homes(engine).known(), index.generation if index else 0, rows)
-            kept = content_store(engine, settings.home / "documents")
-            return _Kept(rows, index, identity, await kept.lost({row.markdown for row in rows}) if texts else ())
-        finally:
-            await engine.dispose()
-    except (StoreError, OSError):
-        return None
+
+    async def look(engine: Engine) -> _Kept:
+        rows, index = await Documents(engine, "").listed(), await VectorStores(engine).current()
+        identity = Identity.of(settings, await Homes(engine).known(), index.generation if index else 0, rows)
+        kept = content_store(engine, settings.home / "documents")
+        return _Kept(rows, index, identity, await kept.lost({row.markdown for row in rows}) if texts else ())
+
+    return await _looked(settings, look)
 
 
 async def heard(settings: Settings, platform: str) -> datetime | None:
@@ -173,14 +171,16 @@ async def heard(settings: Settings, platform: str) -> datetime | None:
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         return None
+    return await _looked(settings, lambda engine: Conversations(engine).last_asked(platform))
+
+
+async def _looked(settings: Settings, look: Callable[[Engine], Awaitable[T | None]]) -> T | None:
+    """None when the database has to be put right first; damage is the other check's part."""
     try:
         if not (await _condition(settings, seconds=0)).current:
             return None
-        engine = connect(settings.database_url, settings.link)
-        try:
-            return await Conversations(engine).last_asked(platform)
-        finally:
-            await engine.dispose()
+        async with opened(settings.database_url, settings.link) as engine:
+            return await look(engine)
     except (StoreError, OSError):
         return None
 

@@ -6,7 +6,7 @@ from bot.config.settings import Settings, filled
 from bot.doctor.data import SERVER
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
 from bot.errors import StoreError
-from bot.store.engine import connect
+from bot.store.engine import opened
 from bot.store.inspection import file_of, server_condition
 from bot.store.processes import Processes
 from retrieval.i18n import Text
@@ -30,16 +30,14 @@ async def processes(settings: Settings) -> Sequence[Remark]:
     """Nothing where the database is a file, which has one process, or has to be put right first."""
     if file_of(settings.database_url) is not None:
         return []
-    engine = connect(settings.database_url, settings.link)
     try:
         found = await server_condition(settings.database_url, settings.link)
         if found.revision != found.wanted:
             return []
-        names = [row.id.rpartition(":")[0] for row in await Processes(engine).listed()]
+        async with opened(settings.database_url, settings.link) as engine:
+            names = [row.id.rpartition(":")[0] for row in await Processes(engine).listed()]
     except StoreError as error:
         return [fault(error.reason, SERVER)]
-    finally:
-        await engine.dispose()
     alone = [warning(_ALONE, _MANY)] if settings.qdrant_url is None else []
     return [*alone, fine(filled(_THESE, count=str(len(names)), names=", ".join(names)) if names else _NONE)]
 

@@ -7,7 +7,7 @@ from bot.config.settings import Settings, filled
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
 from bot.errors import StoreError
 from bot.sources.git import NO_GIT
-from bot.store.engine import connect
+from bot.store.engine import opened
 from bot.store.followed import FollowedSources
 from bot.store.inspection import file_of
 from bot.texts import IF_MEANT, MANY_GONE
@@ -33,13 +33,11 @@ async def sources(settings: Settings) -> Sequence[Remark]:
     file = file_of(settings.database_url)
     if file is not None and not file.exists():
         return [fine(_NONE)]
-    engine = connect(settings.database_url, settings.link)
     try:
-        found = await FollowedSources(engine).listed()
+        async with opened(settings.database_url, settings.link) as engine:
+            found = await FollowedSources(engine).listed()
     except (StoreError, OSError):  # which the database's own check says
         return []
-    finally:
-        await engine.dispose()
     remarks = []
     if any(one.kind == "git" for one in found) and shutil.which("git") is None:
         remarks.append(fault(NO_GIT, _INSTALL))

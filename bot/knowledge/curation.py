@@ -61,10 +61,6 @@ class Curator:
     places: tuple[tuple[Place, Audience], ...]
     language: Language
 
-    @property
-    def id(self) -> str:
-        return f"{self.actor.platform}:{self.actor.id}"
-
 
 class Curation:
     """Changes by people. All raise NotAllowedError, StoreError, and RAGToolError for what cannot be done; LookupError
@@ -236,7 +232,7 @@ class Curation:
             what = f"{collection}/{verdict.name} ({scope}) sha256:{hashlib.sha256(data).hexdigest()}"
             await self._note(person, "ingest", what, f"{verdict.status} {verdict.reason}".strip())
 
-        return self._work.start(BackgroundJob(person.id, "add", name, collection, 1, language), work)
+        return self._work.start(BackgroundJob(person.actor.full_id, "add", name, collection, 1, language), work)
 
     def reindex(self, person: Curator, rows: Sequence[DocumentRow], name: str) -> BackgroundJob:
         """Cut and embed documents anew, one after the other, each shown in one step. `name`: of the whole, for people.
@@ -255,7 +251,9 @@ class Curation:
 
         collections = {row.collection for row in rows}
         collection = collections.pop() if len(collections) == 1 else ""
-        return self._work.start(BackgroundJob(person.id, "reindex", name, collection, len(rows), person.language), work)
+        return self._work.start(
+            BackgroundJob(person.actor.full_id, "reindex", name, collection, len(rows), person.language), work
+        )
 
     async def _again(self, person: Curator, row: DocumentRow, job: BackgroundJob) -> Verdict:
         try:
@@ -268,17 +266,17 @@ class Curation:
 
     def jobs(self, person: Curator) -> list[BackgroundJob]:
         """Theirs, the latest first; what has ended until it is cleared."""
-        return self._work.of(person.id)
+        return self._work.of(person.actor.full_id)
 
     def stop(self, person: Curator, job_id: str) -> None:
-        self._work.stop(person.id, job_id)
+        self._work.stop(person.actor.full_id, job_id)
 
     def clear(self, person: Curator) -> None:
         """Forget the jobs that have ended."""
-        self._work.clear(person.id)
+        self._work.clear(person.actor.full_id)
 
     async def _note(self, person: Curator, action: str, what: str, result: str) -> None:
-        await self._audit.note(person.id, action, what, result)
+        await self._audit.note(person.actor.full_id, action, what, result)
 
 
 def subject(row: DocumentRow) -> str:

@@ -32,6 +32,7 @@ from bot.store.dataset_jobs import (
 )
 from bot.store.engine import Engine
 from bot.types import Upload, Verdict
+from bot.waiting import beside, stopped
 from retrieval.datasets import (
     NAMED,
     Dataset,
@@ -195,12 +196,11 @@ class Datasets:
     async def cancel(self, job_id: str) -> bool:
         """Stop a job between two documents or in the middle of one, which is then not added; False: it was not
         running. Another process that works on it learns it with the next document, or after seconds."""
-        stopped = await self._rows.cancel(job_id, now=self._clock(), trace=_trace)
+        was_running = await self._rows.cancel(job_id, now=self._clock(), trace=_trace)
         task = self._tasks.get(job_id)
-        if stopped and task is not None:
-            task.cancel()
-            await asyncio.wait({task})
-        return stopped
+        if was_running and task is not None:
+            await stopped(task)
+        return was_running
 
     async def job(self, job_id: str) -> DatasetJob | None:
         return await self._rows.get(job_id)
@@ -232,10 +232,6 @@ class Datasets:
             self._work_on(replace(job, counts={}, rows=0, characters=0, fetched=0, refusals=()))
         return True
 
-    async def inherit(self) -> None:
-        """At the start of the only process of this database: jobs of one that has died go on at once."""
-        await self._rows.inherit()
-
     async def close(self) -> None:
         """Leave the jobs to whoever looks for some, or to the next start. Never raises."""
         tasks = set(self._tasks.values())
@@ -257,14 +253,8 @@ class Datasets:
 
     async def _hold(self, job: DatasetJob) -> None:
         """Work on a job for as long as it is this process's."""
-        work = asyncio.create_task(self._run(job))
-        beat = asyncio.create_task(self._beat(job.id))
-        try:
+        async with beside(self._run(job)) as work, beside(self._beat(job.id)) as beat:
             await asyncio.wait({work, beat}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            work.cancel()
-            beat.cancel()
-            await asyncio.gather(work, beat, return_exceptions=True)
 
     async def _beat(self, job_id: str) -> None:
         """Until somebody has stopped it, or another process has it."""

@@ -5,8 +5,7 @@ import asyncio
 import hashlib
 import logging
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -19,7 +18,7 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
 from bot.store.ingestions import IngestionStore
 from bot.types import Actor, Audience, Fetch, FileRef, IngestionRequest, Place, Upload, Verdict
-from bot.waiting import finished
+from bot.waiting import beside, finished
 from retrieval.i18n import Text
 from retrieval.loaders.sanitize import clean_name
 from retrieval.types import EVERYONE, TEAM, RAGToolError
@@ -51,10 +50,6 @@ _BROKEN = Text(
 )
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Ingestion:
     """The files given to this process, and those another one left behind.
 
@@ -68,7 +63,7 @@ class Ingestion:
         settings: Settings,
         *,
         owner: str,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`owner` names this process in the leases."""
         self._rows = rows
@@ -124,7 +119,7 @@ class Ingestion:
             held = await self._rows.claim_again(intake.id, owner=self._owner, now=now, until=now + LEASE)
             if held is None:
                 return
-            async with self._kept(held.id):
+            async with beside(self._beat(held.id), "intake-lease"):
                 yield held
                 for index, file in enumerate(held.files):
                     if file.verdict is None:
@@ -184,15 +179,6 @@ class Ingestion:
         return _refused(intake, file, reason), digest
 
     # -- the lease --------------------------------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def _kept(self, intake: str) -> AsyncIterator[None]:
-        beating = asyncio.create_task(self._beat(intake), name="intake-lease")
-        try:
-            yield
-        finally:
-            beating.cancel()
-            await asyncio.wait({beating})
 
     async def _beat(self, intake: str) -> None:
         while True:

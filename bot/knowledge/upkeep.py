@@ -17,6 +17,7 @@ from bot.knowledge.snapshots import Snapshots
 from bot.store.engine import Engine
 from bot.store.locks import free
 from bot.store.processes import LEASE, Processes, died_here
+from bot.waiting import beside
 from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.types import RAGToolError
@@ -44,7 +45,7 @@ async def attending(engine: Engine, process: str, *, embedded: bool) -> AsyncIte
         for other in await processes.listed():
             if other.id != process and (other.embedded or embedded) and not died_here(other.id):
                 raise SettingsError(filled(_EMBEDDED, other=other.id.rpartition(":")[0]))
-        async with _beating(lambda: processes.alive(process, embedded=embedded), "alive"):
+        async with beside(_beat(lambda: processes.alive(process, embedded=embedded), "alive"), "alive"):
             yield
     finally:
         with suppress(StoreError):
@@ -67,7 +68,7 @@ class Upkeep:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with _beating(self.put_right, "upkeep"):
+        async with beside(_beat(self.put_right, "upkeep"), "upkeep"):
             yield
 
     async def put_right(self) -> None:
@@ -94,21 +95,11 @@ class Upkeep:
             await self._index.sweep(old)
 
 
-@asynccontextmanager
-async def _beating(work: Callable[[], Awaitable[None]], name: str) -> AsyncIterator[None]:
-    """Do it again and again, beside the block."""
-
-    async def beat() -> None:
-        while True:
-            await asyncio.sleep(BEAT)
-            try:
-                await work()
-            except (StoreError, RAGToolError) as error:
-                log.warning("%s: tried again: %s", name, error)
-
-    beating = asyncio.create_task(beat(), name=name)
-    try:
-        yield
-    finally:
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
+async def _beat(work: Callable[[], Awaitable[None]], name: str) -> None:
+    """Do it again and again."""
+    while True:
+        await asyncio.sleep(BEAT)
+        try:
+            await work()
+        except (StoreError, RAGToolError) as error:
+            log.warning("%s: tried again: %s", name, error)

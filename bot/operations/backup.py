@@ -28,7 +28,7 @@ from bot.operations.copies import copying, sweep
 from bot.operations.restore_marker import MANIFEST
 from bot.records import DocumentRow
 from bot.store.documents import Documents
-from bot.store.engine import connect
+from bot.store.engine import opened
 from bot.store.inspection import copy, file_of, name_of, one_file, server_condition
 from bot.store.transfer import dump
 from bot.store.vector_stores import IndexRow, VectorStores
@@ -169,13 +169,9 @@ async def _gather_from_server(settings: Settings, staging: Path) -> tuple[list[D
 
     file = staging / DATABASE
     await asyncio.to_thread(upgrade, url_of(file))
-    server, to = connect(settings.database_url, settings.link), connect(url_of(file))
-    try:
+    async with opened(settings.database_url, settings.link) as server, opened(url_of(file)) as to:
         await dump(server, to, text_of)
         rows, indexes = await Documents(to, "").listed(), await VectorStores(to).listed()
-    finally:
-        await server.dispose()
-        await to.dispose()
     await asyncio.to_thread(one_file, file)
     if lost := await ContentFolder(staging / "documents").lost({row.markdown for row in rows}):
         raise BackupError(_MOVING, count=len(lost))
@@ -193,11 +189,8 @@ async def _contents(snapshot: Path) -> tuple[list[DocumentRow], list[IndexRow]]:
     await asyncio.to_thread(shutil.copyfile, snapshot, current)
     try:
         await asyncio.to_thread(upgrade, url_of(current))
-        engine = connect(url_of(current))
-        try:
+        async with opened(url_of(current)) as engine:
             return await Documents(engine, "").listed(), await VectorStores(engine).listed()
-        finally:
-            await engine.dispose()
     finally:
         for left in snapshot.parent.glob("current*"):  # with its log and the copy from before an upgrade
             left.unlink()

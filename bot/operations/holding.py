@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.errors import StoreError
 from bot.store.exclusive import Leases
-from bot.waiting import Sleep
+from bot.waiting import Sleep, beside
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +57,10 @@ class Holding:
             await self._sleep(LOOK_SECONDS)
             while not await self._taken(name):
                 await self._sleep(LOOK_SECONDS)
-        keeping = asyncio.create_task(self._keep(name, lost), name=f"holding-{name}")
         try:
-            yield lost
+            async with beside(self._keep(name, lost), f"holding-{name}"):
+                yield lost
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
             with suppress(StoreError):  # it passes by itself
                 await self._leases.give_back(name, self._owner)
 

@@ -25,7 +25,7 @@ from bot.operations.copies import NOTES
 from bot.operations.restore_marker import MANIFEST, UNFINISHED, unfinished
 from bot.records import DocumentRow
 from bot.store.documents import Documents
-from bot.store.engine import connect
+from bot.store.engine import opened
 from bot.store.erasure import close_open_turns
 from bot.store.homes import Homes
 from bot.store.inspection import file_of, name_of, whole
@@ -158,11 +158,8 @@ async def _is_filled(settings: Settings) -> bool:
     """Whether there is something in the server's database, which is brought to this version. Raises MigrationError,
     StoreError."""
     await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
-    server = connect(settings.database_url, settings.link)
-    try:
+    async with opened(settings.database_url, settings.link) as server:
         return await filled(server)
-    finally:
-        await server.dispose()
 
 
 def _unpack(source: Path, staging: Path) -> None:
@@ -247,8 +244,7 @@ async def _prepare(
     if not await asyncio.to_thread(whole, database):
         raise BackupError(_NO_BACKUP, file=source, why="integrity_check")
     of_file = await asyncio.to_thread(_brought_up, database)
-    engine = connect(url_of(database))
-    try:
+    async with opened(url_of(database)) as engine:
         await close_open_turns(engine)
         rows = await Documents(engine, "").listed()
         lost = [row for row in rows if not _kept(staging, row).exists()]
@@ -271,8 +267,6 @@ async def _prepare(
         )
         await asyncio.to_thread(replace(identity, texts=staging / "documents").own_texts)
         return [row.with_(chunks=counts[row.id]) for row in rows]
-    finally:
-        await engine.dispose()
 
 
 def _brought_up(database: Path) -> str:
@@ -358,28 +352,21 @@ async def _fill_server(staging: Path, settings: Settings) -> None:
     async def text_of(address: str) -> str | None:
         return None if await kept.lost({address}) else await kept.read(address)
 
-    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url, settings.link)
     try:
-        await load(file, server, text_of)
+        async with opened(url_of(staging / DATABASE)) as file, opened(settings.database_url, settings.link) as server:
+            await load(file, server, text_of)
     except FilledError as error:
         raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url)) from error
-    finally:
-        await file.dispose()
-        await server.dispose()
 
 
 async def _arrived(staging: Path, settings: Settings) -> list[DocumentRow]:
     """The documents of a server's database that a restore into this home has filled, cut off right after. Raises
     BackupError when it is another home's."""
     of_file = await asyncio.to_thread(_brought_up, staging / DATABASE)
-    file, server = connect(url_of(staging / DATABASE)), connect(settings.database_url, settings.link)
-    try:
+    async with opened(url_of(staging / DATABASE)) as file, opened(settings.database_url, settings.link) as server:
         if await Homes(server).known() != await Homes(file).identity(of_file):
             raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))
         return await Documents(server, "").listed()
-    finally:
-        await file.dispose()
-        await server.dispose()
 
 
 def _done(staging: Path, home: Path) -> None:

@@ -77,7 +77,7 @@ class Programs:
         if not (1 <= per_minute <= 1_000_000 and 1 <= per_day <= 1_000_000):
             raise RAGToolError(_CAPS)
         secret = PREFIX + secrets.token_urlsafe(32)
-        who = f"{actor.platform}:{actor.id}"
+        who = actor.full_id
         token = ProgramToken(name, audience, per_minute, per_day, who, datetime.now(UTC))
         trace = AuditRecord(who, "token add", f"token {name}", audience)
         if not await self._tokens.add(token, _digest(secret), trace):
@@ -87,7 +87,7 @@ class Programs:
     async def revoke(self, actor: Actor, name: str) -> None:
         """From now on it is nobody's."""
         self._as_editor(actor)
-        trace = AuditRecord(f"{actor.platform}:{actor.id}", "token revoke", f"token {name}", "revoked")
+        trace = AuditRecord(actor.full_id, "token revoke", f"token {name}", "revoked")
         if not await self._tokens.revoke(name, trace):
             raise RAGToolError(_NONE, name=name[:60])
 

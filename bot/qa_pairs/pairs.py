@@ -122,10 +122,6 @@ class Reviewer:
     def readers(self) -> Readers:
         return readers(self.place, self.audience)
 
-    @property
-    def name(self) -> str:
-        return f"{self.actor.platform}:{self.actor.id}"
-
 
 @dataclass(frozen=True, slots=True)
 class Decided:
@@ -187,10 +183,6 @@ class Pairs:
         the next start."""
         return self._work.working()
 
-    async def inherit(self) -> None:
-        """At the start of the only process of this database: jobs of one that has died go on at once."""
-        await self._jobs.inherit()
-
     # -- jobs -------------------------------------------------------------------------------------------------------
 
     @property
@@ -224,7 +216,7 @@ class Pairs:
                 model=self._settings.model_id,
                 spots=spots,
                 now=self._clock(),
-                trace=AuditRecord(who.name, "pairs start", subject, job),
+                trace=AuditRecord(who.actor.full_id, "pairs start", subject, job),
             )
         if not made:
             raise PairsError(_NO_SOURCE)
@@ -273,7 +265,7 @@ class Pairs:
     ) -> None:  # fmt: skip
         if role(who.actor, self._settings) == "outsider":
             raise PairsError(_MEMBERS)
-        trace = AuditRecord(who.name, f"pairs {state}", job, state)
+        trace = AuditRecord(who.actor.full_id, f"pairs {state}", job, state)
         if not await self._jobs.turn(
             job, who.readers, state, since=since, now=self._clock(), trace=trace, reason=reason, model=model
         ):
@@ -375,7 +367,7 @@ class Pairs:
             raise PairsError(refused[0])
         passage = await self.source(mine[0], who.readers)
         marked = passage is None or supported(words, passage) != "yes"
-        trace = AuditRecord(who.name, "pairs edit", f"pair {pair}", "edited")
+        trace = AuditRecord(who.actor.full_id, "pairs edit", f"pair {pair}", "edited")
         await self._rows.edit(pair, words, marked=marked, trace=trace)
         if mine[0].state == "approved" and (failed := await self._published.follow(mine[0].document)):
             raise PairsError(failed[0])
@@ -404,7 +396,7 @@ class Pairs:
         if not mine:
             return Decided(0, tuple(refused))
         numbers = ", ".join(str(one.id) for one in mine)
-        trace = AuditRecord(who.name, "pairs review", f"pairs {numbers}", state)
+        trace = AuditRecord(who.actor.full_id, "pairs review", f"pairs {numbers}", state)
         changed = await self._rows.decide([one.id for one in mine], state, now=self._clock(), trace=trace)
         for source in dict.fromkeys(one.document for one in mine if "approved" in (one.state, state)):
             refused += await self._published.follow(source)

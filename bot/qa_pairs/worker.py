@@ -21,7 +21,7 @@ from bot.store.qa_jobs import HeldJob, PairJobs, Reason, Task
 from bot.store.qa_pairs import PairRows
 from bot.turns.budget import Budget
 from bot.unanswered.clustering import Clustering
-from bot.waiting import sleep_unless
+from bot.waiting import beside, sleep_unless, stopped
 from retrieval.qa_pairs import Outcome, generate, repeats, wanted
 from retrieval.types import Passage, RAGToolError, Readers
 
@@ -142,8 +142,7 @@ class PairWorker:
         finally:
             self.stop()
             await asyncio.wait({task}, timeout=DRAIN)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await stopped(task)
 
     async def _forever(self) -> None:
         """Work until `stop`; what fails is tried again."""
@@ -189,18 +188,14 @@ class PairWorker:
             await self._jobs.leave(held.id, owner=self._owner, now=self._clock(), reason="refused")
             return True
         self._run = run
-        beating = asyncio.create_task(self._beat(run), name="pairs-lease")
-        beside = asyncio.create_task(self._keep_up(), name="pairs-follow")
         try:
-            await self._work(run)
+            async with beside(self._beat(run), "pairs-lease"), beside(self._keep_up(), "pairs-follow"):
+                await self._work(run)
         except LostError:
             log.info("a Q/A job has ended or another process has it", extra={"job": held.id})
             run.lost = True
         finally:
             self._run = None
-            beating.cancel()
-            beside.cancel()
-            await asyncio.gather(beating, beside, return_exceptions=True)
             if not run.lost:
                 await self._leave(run)
         return True

@@ -157,11 +157,7 @@ def settled(
 
 
 def _counts(one: Said, left_out: Collection[str]) -> bool:
-    return one.author is not None and one.author.role != "outsider" and _who(one.author) not in left_out
-
-
-def _who(actor: Actor) -> str:
-    return f"{actor.platform}:{actor.id}"
+    return one.author is not None and one.author.role != "outsider" and one.author.full_id not in left_out
 
 
 def written(thread: Thread, said: Sequence[Said], channel: str, hidden: Redactor) -> bytes:
@@ -281,7 +277,7 @@ class ChannelSource:
             await self._channels.store.enqueue(self.source.id, [thread.root], self._channels.clock())
             self.more = True
             raise NoDocumentError(_NO_DOCUMENT)
-        people = {_who(one.author) for one in thread.said if one.author is not None}
+        people = {one.author.full_id for one in thread.said if one.author is not None}
         left_out = await self._channels.store.left_out(people)
         part, again = settled(thread, left_out, self._channels.clock(), self._channels.is_editor)
         if not part:
@@ -293,7 +289,7 @@ class ChannelSource:
             written(thread, part, self._here.name, self._channels.hidden),
             last.date().isoformat(),
             said_in=self._here.name,
-            people=tuple(sorted({_who(one.author) for one in part if one.author is not None})),
+            people=tuple(sorted({one.author.full_id for one in part if one.author is not None})),
             version=last.isoformat(),
             again=again,
         )

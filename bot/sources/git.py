@@ -29,6 +29,7 @@ from bot.sources.base import (
     follow_renames,
 )
 from bot.store.followed import FollowedPage
+from bot.waiting import beside
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
 
@@ -199,19 +200,12 @@ class _Git:
             self._mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             await self.run("init", "--bare", "--quiet", "--template=", "--", str(self._mirror), there=False)
         command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--force")
-        size = asyncio.create_task(self._too_big())
-        fetching = asyncio.create_task(
-            self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
-        )
-        try:
+        fetch = self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
+        async with beside(fetch) as fetching, beside(self._too_big()) as size:
             done, _ = await asyncio.wait({size, fetching}, return_when=asyncio.FIRST_COMPLETED)
             if size in done:
                 raise SourceError(_TOO_BIG, n=MOST_BYTES >> 20)
             await fetching
-        finally:
-            for task in (size, fetching):
-                task.cancel()
-            await asyncio.gather(size, fetching, return_exceptions=True)
 
     async def fetched(self) -> str | None:
         """The commit that was fetched last."""

@@ -34,6 +34,7 @@ from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
 from bot.types import Actor, Place
+from bot.waiting import beside, stopped
 from retrieval.i18n import Text, TextError
 from retrieval.types import TEAM, RAGToolError, Readers
 
@@ -124,10 +125,6 @@ class Sources:
         self.channels = FollowedChannels(settings, store, clock)
         self.channels.stirred = self._stirred.set
 
-    async def inherit(self) -> None:
-        """At the start of the only process of this database: whoever held one is dead."""
-        await self._store.inherit()
-
     # -- what there is ------------------------------------------------------------------------------------------------
 
     async def listed(self, readers: Readers) -> list[SourceStatus]:
@@ -187,7 +184,7 @@ class Sources:
         now = self._clock()
         source = FollowedSource(
             uuid.uuid4().hex, name, new.kind, location, options, collection, new.scope, every,
-            f"{actor.platform}:{actor.id}", now, now,
+            actor.full_id, now, now,
         )  # fmt: skip
         if not await self._store.add(source, self._trace(actor, "source add", source, location)):
             there = next((one for one in await self._store.listed() if one.name == name), None)
@@ -263,7 +260,7 @@ class Sources:
 
     @staticmethod
     def _trace(actor: Actor, action: str, source: FollowedSource, result: str) -> AuditRecord:
-        return AuditRecord(f"{actor.platform}:{actor.id}", action, f"source {source.name} ({source.scope})", result)
+        return AuditRecord(actor.full_id, action, f"source {source.name} ({source.scope})", result)
 
     # -- the work -----------------------------------------------------------------------------------------------------
 
@@ -294,9 +291,7 @@ class Sources:
                     async with asyncio.timeout(LOOK):
                         await self._stirred.wait()
         finally:
-            for task in watched.values():
-                task.cancel()
-            await asyncio.gather(*watched.values(), return_exceptions=True)
+            await stopped(*watched.values())
 
     async def _watch(self, source: FollowedSource) -> None:
         """Have it looked at whenever it says that something has changed."""
@@ -379,13 +374,11 @@ class Sources:
             if not await self._take(source):
                 raise SourceError(_BUSY, name=source.name)
             self._syncing.add(source.id)
-            beating = asyncio.create_task(self._beat(source), name="source-lease")
             try:
-                yield
+                async with beside(self._beat(source), "source-lease"):
+                    yield
             finally:
                 self._syncing.discard(source.id)
-                beating.cancel()
-                await asyncio.gather(beating, return_exceptions=True)
                 with suppress(StoreError):
                     await self._store.leave(source.id, owner=self._owner)
 

@@ -2,14 +2,14 @@
 be asked. Source: product.md §4."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert, rows
+from bot.store.engine import execute, insert, rows
 from bot.store.locks import Mutex
 from bot.store.schema import asks, opt_outs
 from bot.types import Place
@@ -45,13 +45,8 @@ class Asks:
     async def add(self, ask: PersonAsk) -> bool:
         """Keep one before it is sent. False: this turn's question has been brought to somebody already."""
         values = {name: getattr(ask, name) for name in ask.__dataclass_fields__ if name != "place"}
-        place = {"platform": ask.place.platform, "workspace": ask.place.workspace, "channel": ask.place.channel}
-
-        def add(db: Connection) -> bool:
-            added = insert(db, asks).values(**values, **place)
-            return bool(db.execute(added.on_conflict_do_nothing(index_elements=["turn"])).rowcount)
-
-        return await change(self._engine, add)
+        added = insert(self._engine, asks).values(**values, **asdict(ask.place))
+        return bool(await execute(self._engine, added.on_conflict_do_nothing(index_elements=["turn"])))
 
     async def get(self, turn: str) -> PersonAsk | None:
         found = await rows(self._engine, select(asks).where(asks.c.turn == turn))
@@ -63,17 +58,17 @@ class Asks:
         return [_ask(row) for row in await rows(self._engine, select(asks).where(waiting).order_by(asks.c.due_at))]
 
     async def sent(self, turn: str, now: datetime) -> None:
-        await change(self._engine, lambda db: db.execute(update(asks).where(asks.c.turn == turn).values(sent_at=now)))
+        await execute(self._engine, update(asks).where(asks.c.turn == turn).values(sent_at=now))
 
     async def hurry(self, turn: str, now: datetime) -> None:
         """Let a question that is to be sent not wait for the morning."""
         unsent = (asks.c.turn == turn) & asks.c.sent_at.is_(None)
-        await change(self._engine, lambda db: db.execute(update(asks).where(unsent).values(due_at=now)))
+        await execute(self._engine, update(asks).where(unsent).values(due_at=now))
 
     async def drop(self, turn: str) -> None:
         """Forget one that could not be sent: the question may be brought to somebody else."""
         unsent = (asks.c.turn == turn) & asks.c.sent_at.is_(None)
-        await change(self._engine, lambda db: db.execute(delete(asks).where(unsent)))
+        await execute(self._engine, delete(asks).where(unsent))
 
     async def count(self, person: str, since: datetime) -> tuple[int, int]:
         """How many questions this person has had brought to others, and how many to themselves, since a moment."""
@@ -90,14 +85,11 @@ class Asks:
         return frozenset(row.person for row in found)
 
     async def opt_out(self, person: str, now: datetime) -> None:
-        def add(db: Connection) -> None:
-            added = insert(db, opt_outs).values(person=person, at=now)
-            db.execute(added.on_conflict_do_nothing(index_elements=["person"]))
-
-        await change(self._engine, add)
+        added = insert(self._engine, opt_outs).values(person=person, at=now)
+        await execute(self._engine, added.on_conflict_do_nothing(index_elements=["person"]))
 
     async def opt_in(self, person: str) -> None:
-        await change(self._engine, lambda db: db.execute(delete(opt_outs).where(opt_outs.c.person == person)))
+        await execute(self._engine, delete(opt_outs).where(opt_outs.c.person == person))
 
 
 def _ask(row: Any) -> PersonAsk:

@@ -1,25 +1,22 @@
 """Records of changes to what everybody reads: who, what, and with what result. Source: reliability.md R19."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, Executable, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
-from bot.store.engine import change, rows, storable
+from bot.store.engine import Store, change, rows, storable
 from bot.store.schema import audit
 
 
-class Audit:
+class Audit(Store):
     """The traces of privileged acts."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def note(self, actor: str, action: str, subject: str, result: str) -> None:
         """Raises StoreError."""
-        await change(self._engine, lambda db: add_traces(db, (AuditRecord(actor, action, subject, result),)))
+        await change(self._engine, lambda db: add_trace(db, AuditRecord(actor, action, subject, result)))
 
     async def listed(self, *, limit: int | None = None) -> list[AuditRecord]:
         """Newest first."""
@@ -40,18 +37,28 @@ class Audit:
         return bool(await rows(self._engine, select(audit.c.id).where(has).limit(1)))
 
 
-def add_traces(db: Connection, traces: Sequence[AuditRecord]) -> None:
+async def traced(engine: AsyncEngine, trace: AuditRecord, act: Executable, *then: Executable) -> bool:
+    """Store an act, what follows from it, and its trace together; False, and nothing of it, where it changes no row.
+    Raises StoreError."""
+
+    def work(db: Connection) -> bool:
+        if not db.execute(act).rowcount:
+            return False
+        for each in then:
+            db.execute(each)
+        add_trace(db, trace)
+        return True
+
+    return await change(engine, work)
+
+
+def add_trace(db: Connection, trace: AuditRecord) -> None:
     """Inside the caller's transaction: an act and its trace are stored together."""
-    now = datetime.now(UTC)
-    values = [
-        {
-            "at": trace.at or now,
-            "actor": trace.actor[:160],
-            "action": trace.action,
-            "subject": storable(trace.subject),
-            "result": storable(trace.result),
-        }
-        for trace in traces
-    ]
-    if values:
-        db.execute(audit.insert(), values)
+    values = {
+        "at": trace.at or datetime.now(UTC),
+        "actor": trace.actor[:160],
+        "action": trace.action,
+        "subject": storable(trace.subject),
+        "result": storable(trace.result),
+    }
+    db.execute(audit.insert().values(values))

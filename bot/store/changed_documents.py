@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, null, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, PageChange
 from bot.access import default_scope
 from bot.records import ChangedPage
 from bot.store.conversations import answered, incoming
-from bot.store.engine import change, insert, rows, storable
+from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import answers, changed_documents, documents, notices, sources, turns
 from bot.store.withdrawal import posted, rewrite, show_again
 from bot.types import Incoming
@@ -43,11 +42,8 @@ class RestingAnswer:
     answered: Answered
 
 
-class ChangedDocuments:
+class ChangedDocuments(Store):
     """Raises StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def due(self) -> list[ChangedDocument]:
         """The documents whose answers are to be checked, the longest since changed first."""

@@ -1,25 +1,22 @@
 """Settings chosen for a channel over the general ones."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, and_, delete, select
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import delete, select
 
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, at_place, execute, insert, rows
 from bot.store.schema import places
 from bot.types import Place, Preferences
 
 
-class ChannelSettings:
+class ChannelSettings(Store):
     """Preferences, one row a channel that has any. Source: product.md §1."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def get(self, place: Place) -> Preferences:
         """The settings chosen there; all None where nothing was."""
         columns = (places.c.model, places.c.strategy, places.c.steps, places.c.collections, places.c.follow)
-        found = await rows(self._engine, select(*columns).where(_is(place)))
+        found = await rows(self._engine, select(*columns).where(at_place(places, place)))
         if not found:
             return Preferences()
         row = found[0]
@@ -29,7 +26,7 @@ class ChannelSettings:
     async def put(self, place: Place, chosen: Preferences) -> None:
         """Keep all of it, in place of what was chosen before. Raises StoreError."""
         if chosen == Preferences():
-            await change(self._engine, lambda db: db.execute(delete(places).where(_is(place))))
+            await execute(self._engine, delete(places).where(at_place(places, place)))
             return
         values = {
             "model": chosen.model,
@@ -39,18 +36,6 @@ class ChannelSettings:
             "follow": chosen.follow,
             "changed_at": datetime.now(UTC),
         }
-        key = {"platform": place.platform, "workspace": place.workspace, "channel": place.channel}
-        await change(
-            self._engine,
-            lambda db: db.execute(
-                insert(db, places).values(**key, **values).on_conflict_do_update(index_elements=list(key), set_=values)
-            ),
-        )
-
-
-def _is(place: Place) -> ColumnElement[bool]:
-    return and_(
-        places.c.platform == place.platform,
-        places.c.workspace == place.workspace,
-        places.c.channel == place.channel,
-    )
+        key = asdict(place)
+        kept = insert(self._engine, places).values(**key, **values)
+        await execute(self._engine, kept.on_conflict_do_update(index_elements=list(key), set_=values))

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.batching import WriteBatcher
 from bot.store.documents import make_collection
-from bot.store.engine import insert, rows, write
+from bot.store.engine import execute, insert, rows, write
 from bot.store.schema import collections, documents, moves
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
@@ -75,18 +75,16 @@ class Collections:
 
     async def describe(self, name: str, description: str) -> None:
         """Make a collection, or give it another description."""
-        async with write(self._engine) as db:
-            await db.execute(
-                insert(db, collections)
-                .values(name=name, description=description, created_at=datetime.now(UTC))
-                .on_conflict_do_update(index_elements=["name"], set_={"description": description})
-            )
+        made = insert(self._engine, collections).values(
+            name=name, description=description, created_at=datetime.now(UTC)
+        )
+        described = made.on_conflict_do_update(index_elements=["name"], set_={"description": description})
+        await execute(self._engine, described)
 
     async def own(self, name: str, owner: str | None) -> bool:
         """From now on `owner` (`platform:id`; None: nobody) looks after a collection. False: it is not there."""
         owned = update(collections).where(collections.c.name == name).values(owner=owner)
-        async with write(self._engine) as db:
-            return bool((await db.execute(owned)).rowcount)
+        return bool(await execute(self._engine, owned))
 
     async def merge(self, source: str, into: str) -> int:
         """Move every document of `source` into `into` and drop `source`; returns how many moved. Whoever looks after
@@ -108,8 +106,7 @@ class Collections:
     async def remove(self, name: str) -> bool:
         """Drop a collection that has no documents; False when there is none of that name or it is not empty."""
         used = select(documents.c.id).where(documents.c.collection == name).exists()
-        async with write(self._engine) as db:
-            return bool((await db.execute(delete(collections).where(collections.c.name == name, ~used))).rowcount)
+        return bool(await execute(self._engine, delete(collections).where(collections.c.name == name, ~used)))
 
 
 # A row for each language and scope of a collection; one without them if it is empty.

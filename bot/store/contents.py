@@ -9,19 +9,16 @@ import hashlib
 from collections.abc import Collection, Mapping
 
 from sqlalchemy import ColumnElement, Connection, Executable, delete, exists, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import changed_documents, contents, documents
 
 _AT_ONCE = 500  # addresses in a statement
 
 
-class Contents:
+class Contents(Store):
     """The texts of all documents. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def get(self, address: str) -> bytes | None:
         found = await rows(self._engine, select(contents.c.data).where(contents.c.address == address))

@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select, true
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost, PageChange
 from bot.records import BROWSER, TurnTotals
-from bot.store.engine import read, rows, storable
+from bot.store.engine import Store, at_place, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
 from bot.types import Audience, Incoming, Place
@@ -33,11 +32,8 @@ class Conversation:
     answered_at: datetime
 
 
-class Conversations:
+class Conversations(Store):
     """Questions with their answers."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def history(
         self, place: Place, thread: str, *, before: int | None = None, since: datetime | None = None
@@ -47,13 +43,7 @@ class Conversations:
         Turns that failed or were declined say nothing about the subject and are left out. `before` is a turn's
         sequence. With `since`: what was said at the whole place after that moment, in any thread.
         """
-        values = {
-            "platform": place.platform,
-            "workspace": place.workspace,
-            "channel": place.channel,
-            "thread": thread,
-            "before": _LAST if before is None else before,
-        }
+        values = asdict(place) | {"thread": thread, "before": _LAST if before is None else before}
         if since is None:
             found = await rows(self._engine, _HISTORY, values)
         else:
@@ -70,14 +60,7 @@ class Conversations:
     async def goes_on(self, message: Incoming, since: datetime) -> bool:
         """Whether its author began this thread with a question, nobody else has asked there, and something was asked or
         answered there since a moment."""
-        place = message.place
-        here = (
-            turns.c.platform == place.platform,
-            turns.c.workspace == place.workspace,
-            turns.c.channel == place.channel,
-            turns.c.thread == message.thread,
-            turns.c.deleted_at.is_(None),
-        )
+        here = (at_place(turns, message.place), turns.c.thread == message.thread, turns.c.deleted_at.is_(None))
         columns = (turns.c.message, turns.c.author, turns.c.claimed_at, turns.c.finished_at)
         asked = await rows(self._engine, select(*columns).where(*here))
         own = any(row.message == message.thread for row in asked)
@@ -87,16 +70,9 @@ class Conversations:
     async def get(self, turn: str) -> Conversation | None:
         """A turn that has its answer; None when it has none or is not known."""
         wanted = select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)
-        async with read(self._engine) as db:
-            row = (await db.execute(wanted)).first()
-        if row is None:
-            return None
-        return Conversation(
-            turn=turn,
-            asked=incoming(row),
-            answered=answered(row),
-            answered_at=row._mapping[answers.c.answered_at],
-        )
+        for row in await rows(self._engine, wanted):
+            return Conversation(turn, incoming(row), answered(row), row._mapping[answers.c.answered_at])
+        return None
 
     async def hidden(self, turn: str, readers: Readers) -> set[str]:
         """Of the documents that a turn found those that are there and that these readers may not read: their names."""
@@ -122,19 +98,14 @@ class Conversations:
 
     async def last_asked(self, platform: str) -> datetime | None:
         """When the last question came from a platform."""
-        async with read(self._engine) as db:
-            found: datetime | None = await db.scalar(
-                select(func.max(turns.c.claimed_at)).where(turns.c.platform == platform)
-            )
+        last = select(func.max(turns.c.claimed_at).label("at")).where(turns.c.platform == platform)
+        found: datetime | None = (await rows(self._engine, last))[0].at
         return found
 
     async def totals(self, since: datetime | None = None) -> TurnTotals:
         """All answers since a moment summed up."""
         chosen = answers.c.answered_at >= since if since else true()
-        sums = (
-            func.coalesce(func.sum(column), 0)
-            for column in (answers.c.calls, answers.c.input_tokens, answers.c.output_tokens, answers.c.thought_tokens)
-        )
+        sums = (func.coalesce(func.sum(column), 0) for column in _COSTS)
         async with read(self._engine) as db:
             found = (await db.execute(select(how_ended(), answers.c.seconds).where(chosen))).all()
             cost = (await db.execute(select(*sums).where(chosen))).one()
@@ -167,10 +138,7 @@ def _answer(turn: str, given: Answered, at: datetime) -> dict[str, Any]:
         "citations": [asdict(citation) for citation in given.citations],
         "model": given.model,
         "seconds": given.seconds,
-        "calls": given.cost.calls,
-        "input_tokens": given.cost.input_tokens,
-        "output_tokens": given.cost.output_tokens,
-        "thought_tokens": given.cost.thought_tokens,
+        **asdict(given.cost),
         "searched": list(given.searched),
         "confidence": given.confidence,
         "marked": given.marked,
@@ -194,12 +162,7 @@ def answered(row: Any) -> Answered:
         unsure=values[answers.c.unsure],
         model=values[answers.c.model],
         seconds=values[answers.c.seconds],
-        cost=Cost(
-            values[answers.c.calls],
-            values[answers.c.input_tokens],
-            values[answers.c.output_tokens],
-            values[answers.c.thought_tokens],
-        ),
+        cost=Cost(*(values[column] for column in _COSTS)),
         searched=tuple(values[answers.c.searched]),
         confidence=values[answers.c.confidence],
         marked=values[answers.c.marked],
@@ -229,6 +192,7 @@ def incoming(row: Any) -> Incoming:
 
 # What every turn runs is put together once.
 
+_COSTS = tuple(answers.c[name] for name in Cost.__dataclass_fields__)
 _LAST = 2**31 - 1  # the largest sequence that PostgreSQL's INTEGER holds
 _KEEP = answers.insert()
 _AT_PLACE = (

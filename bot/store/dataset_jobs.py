@@ -6,15 +6,14 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import LostError
 from bot.records import AuditRecord
-from bot.store.audit import add_traces
-from bot.store.engine import change, rows
-from bot.store.leases import lease
+from bot.store.audit import add_trace
+from bot.store.engine import Store, change, execute, rows
+from bot.store.leases import lease, renew, take
 from bot.store.schema import dataset_jobs
 from bot.types import Verdict
 from retrieval.datasets import Columns, Dropped, Ended, Sieve, Split, StreamLimits
@@ -96,11 +95,8 @@ class DatasetJob:
         return 1.0 if self.state == "done" else min(1.0, self.taken / max(1, self.order.limits.documents))
 
 
-class DatasetJobRows:
+class DatasetJobRows(Store):
     """Times are the caller's. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     # -- for people -------------------------------------------------------------------------------------------------
 
@@ -140,7 +136,7 @@ class DatasetJobRows:
         def cancel(db: Connection) -> bool:
             row = db.execute(stopped.returning(dataset_jobs)).first()
             if row is not None:
-                add_traces(db, (trace(_job(row)),))
+                add_trace(db, trace(_job(row)))
             return row is not None
 
         return await change(self._engine, cancel)
@@ -151,29 +147,16 @@ class DatasetJobRows:
         self, *, owner: str, now: datetime, until: datetime, but: Collection[str] = ()
     ) -> DatasetJob | None:
         """Take the oldest running job that nobody living holds, `but` those."""
-        if not await rows(self._engine, select(dataset_jobs.c.id).where(_RUNNING).limit(1)):
-            return None  # mostly: nobody has to wait for a writer to learn it
-
-        def take(db: Connection) -> DatasetJob | None:
-            at, end = lease(db, now, until)
-            free = or_(dataset_jobs.c.owner.is_(None), dataset_jobs.c.lease_until <= at)
-            wanted = and_(_RUNNING, free, dataset_jobs.c.id.not_in(but))
-            oldest = select(dataset_jobs.c.id).where(wanted).order_by(dataset_jobs.c.started).limit(1)
-            mine = update(dataset_jobs).where(dataset_jobs.c.id == oldest.scalar_subquery(), _RUNNING, free)
-            taken = mine.values(owner=owner, lease_until=end, tries=dataset_jobs.c.tries + 1)
-            row = db.execute(taken.returning(dataset_jobs)).first()
-            return None if row is None else _job(row)
-
-        return await change(self._engine, take)
+        wanted, tries = and_(_RUNNING, dataset_jobs.c.id.not_in(but)), dataset_jobs.c.tries + 1
+        oldest = (dataset_jobs.c.started,)
+        row = await take(
+            self._engine, dataset_jobs, wanted, owner=owner, now=now, until=until, first=oldest, tries=tries
+        )
+        return None if row is None else _job(row)
 
     async def renew(self, id: str, *, owner: str, now: datetime, until: datetime) -> bool:
         """The owner is alive and still at it; False when it should stop."""
-        mine = update(dataset_jobs).where(_held(id, owner))
-
-        def renew(db: Connection) -> bool:
-            return bool(db.execute(mine.values(lease_until=lease(db, now, until)[1])).rowcount)
-
-        return await change(self._engine, renew)
+        return bool(await renew(self._engine, dataset_jobs, _held(id, owner), now, until))
 
     async def keep(self, job: DatasetJob, *, owner: str, trace: AuditRecord | None = None) -> None:
         """How far it is; with its `trace` when it has ended. Raises LostError."""
@@ -188,18 +171,14 @@ class DatasetJobRows:
             if not db.execute(mine).rowcount:
                 raise LostError(job.id)
             if trace is not None:
-                add_traces(db, (trace,))
+                add_trace(db, trace)
 
         await change(self._engine, keep)
 
     async def release(self, *, owner: str) -> None:
         """Give all of this owner's back: whoever looks for work goes on with them at once."""
         given = update(dataset_jobs).where(_RUNNING, dataset_jobs.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(given.values(owner=None, lease_until=None, tries=0)))
-
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what others held is free."""
-        await change(self._engine, lambda db: db.execute(update(dataset_jobs).values(owner=None, lease_until=None)))
+        await execute(self._engine, given.values(owner=None, lease_until=None, tries=0))
 
 
 _RUNNING = dataset_jobs.c.state == "running"

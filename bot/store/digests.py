@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, exists, func, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import Period
-from bot.store.engine import change, insert, read, write
+from bot.store.engine import Store, change, execute, insert, read, rows, write
 from bot.store.leases import lease, present
 from bot.store.schema import answers, digests, feedback, questions, turns
 from bot.types import MissReason
@@ -37,14 +36,11 @@ class PublicQuestion:
     link: str | None
 
 
-class Digests:
+class Digests(Store):
     """Claims on digests, by the time they were due. Times are the caller's, in UTC.
 
     A row is held by its owner until the lease passes (`bot.store.leases`); then whoever asks first sends it again.
     """
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def begin(self, now: datetime) -> None:
         """Write down that digests begin now, if no digest is known yet: what was due before is never sent.
@@ -91,14 +87,12 @@ class Digests:
     async def sent(self, due: datetime, *, owner: str, now: datetime) -> None:
         """Notes that a digest has reached its channel. Nothing happens to one that another owner holds by now."""
         mine = (digests.c.due == due) & (digests.c.owner == owner)
-        async with write(self._engine) as db:
-            await db.execute(update(digests).where(mine).values(state="sent", sent_at=now))
+        await execute(self._engine, update(digests).where(mine).values(state="sent", sent_at=now))
 
     async def drop(self, due: datetime, *, owner: str) -> None:
         """Sending failed, and nobody shall try again: as if it had never been due."""
         mine = (digests.c.due == due) & (digests.c.owner == owner) & (digests.c.state == "claimed")
-        async with write(self._engine) as db:
-            await db.execute(delete(digests).where(mine))
+        await execute(self._engine, delete(digests).where(mine))
 
     async def give_back(self, due: datetime, *, owner: str, now: datetime, first: timedelta, last: timedelta) -> None:
         """Sending failed: anybody may try again after `first`, which doubles with each try up to `last`."""
@@ -112,16 +106,10 @@ class Digests:
 
         await change(self._engine, give)
 
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what another was sending is free."""
-        held = update(digests).where(digests.c.state == "claimed", digests.c.owner.is_not(None))
-        await change(self._engine, lambda db: db.execute(held.values(owner=None, lease_until=None)))
-
     async def last_sent(self, *, before: datetime) -> datetime | None:
         """When the last digest before this one was due that was sent."""
-        wanted = select(func.max(digests.c.due)).where(digests.c.state == "sent", digests.c.due < before)
-        async with read(self._engine) as db:
-            found: datetime | None = await db.scalar(wanted)
+        wanted = select(func.max(digests.c.due).label("due")).where(digests.c.state == "sent", digests.c.due < before)
+        found: datetime | None = (await rows(self._engine, wanted))[0].due
         return found
 
     async def totals(self, period: Period) -> Totals:
@@ -156,5 +144,4 @@ class Digests:
             .order_by(answers.c.answered_at.desc())
             .limit(limit)
         )
-        async with read(self._engine) as db:
-            return [PublicQuestion(row.text, row.link) for row in await db.execute(wanted)]
+        return [PublicQuestion(row.text, row.link) for row in await rows(self._engine, wanted)]

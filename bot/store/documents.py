@@ -12,7 +12,7 @@ from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
 from bot.store.changed_documents import note_change, rename_citations
 from bot.store.contents import keep
-from bot.store.engine import insert, on_server, read, rows, write
+from bot.store.engine import execute, insert, on_server, read, rows, write
 from bot.store.schema import changed_documents, collections, documents, pair_documents, sources
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
@@ -50,8 +50,7 @@ class Documents:
             wanted = wanted.where(documents.c.collection == collection)
         if name is not None:
             wanted = wanted.where(documents.c.name == name)
-        async with read(self._engine) as db:
-            return [DocumentRow(**row._mapping) for row in await db.execute(wanted)]
+        return [DocumentRow(**row._mapping) for row in await rows(self._engine, wanted)]
 
     async def page(
         self,
@@ -109,8 +108,7 @@ class Documents:
     async def own(self, document_id: str, owner: str | None) -> bool:
         """From now on `owner` (`platform:id`; None: who added it) looks after this document. False: it is not there."""
         owned = update(documents).where(documents.c.id == document_id).values(owner=owner)
-        async with write(self._engine) as db:
-            return bool((await db.execute(owned)).rowcount)
+        return bool(await execute(self._engine, owned))
 
     async def keeps(self, markdown: str) -> bool:
         """Whether some document still needs the kept Markdown at this address, or an answer that is to be checked."""
@@ -118,8 +116,7 @@ class Documents:
             exists().where(documents.c.markdown == markdown),
             exists().where(changed_documents.c.before == markdown),
         )
-        async with read(self._engine) as db:
-            return bool(await db.scalar(select(or_(*needed))))
+        return bool((await rows(self._engine, select(or_(*needed))))[0][0])
 
     async def kept(self, ids: Collection[str] | None = None) -> set[str]:
         """The addresses of the kept Markdown that these documents (None: all) need, earlier versions that answers are

@@ -7,10 +7,11 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import Connection, Executable, Row, Table, event, text
+from sqlalchemy import ColumnElement, Connection, Executable, Row, Table, and_, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
@@ -20,6 +21,7 @@ from sqlalchemy.util import await_only, greenlet_spawn
 from bot.errors import StoreError
 from bot.store.link import ServerLink
 from bot.store.sqlite import SqliteConnection, connecting
+from bot.types import Place
 from bot.waiting import finished
 from retrieval.i18n import Text
 
@@ -141,6 +143,28 @@ def connect(
             raise StoreError(_ADDRESS)
 
 
+@asynccontextmanager
+async def opened(url: str, link: ServerLink = _USUAL) -> AsyncIterator[AsyncEngine]:
+    """The engine of `connect`, until the end of the block."""
+    engine = connect(url, link)
+    try:
+        yield engine
+    finally:
+        await engine.dispose()
+
+
+class Store:
+    """A class of statements on the tables of one subject."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may have this database open too; an SQLite file has one."""
+        return on_server(self._engine)
+
+
 def on_server(db: AsyncEngine | Connection) -> bool:
     """Whether the database is on a server, where several machines share it."""
     return db.dialect.name != "sqlite"
@@ -198,6 +222,11 @@ async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durabl
     Half as dear: its statements follow each other without a turn of the event loop's tasks in between.
     """
     return await _at_once(engine, "write" if durable else "light write", work)
+
+
+async def execute(engine: AsyncEngine, statement: Executable, *, durable: bool = True) -> int:
+    """`change` by one statement; returns how many rows it has changed."""
+    return await change(engine, lambda db: db.execute(statement).rowcount, durable=durable)
 
 
 async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
@@ -355,9 +384,14 @@ async def _close(db: AsyncConnection) -> None:
             await db.close()
 
 
-def insert(db: AsyncConnection | Connection, table: Table) -> Any:
+def insert(db: AsyncEngine | AsyncConnection | Connection, table: Table) -> Any:
     """An INSERT that knows ON CONFLICT in the dialect of `db`."""
     return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def at_place(table: Table, place: Place) -> ColumnElement[bool]:
+    """Rows of the table that are of this place."""
+    return and_(*(table.c[name] == value for name, value in asdict(place).items()))
 
 
 def storable(text: str) -> str:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import delete, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, rows
+from bot.store.engine import Store, execute, rows
 from bot.store.schema import erasures
 
 
@@ -22,15 +21,12 @@ class ErasedPerson:
     turns: tuple[str, ...]
 
 
-class ErasedPeople:
+class ErasedPeople(Store):
     """The erasures that a machine may not have heard of. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def add(self, platform: str, person: str, turns: Sequence[str]) -> None:
         values = {"platform": platform, "person": person, "turns": [*turns], "at": datetime.now(UTC)}
-        await change(self._engine, lambda db: db.execute(erasures.insert().values(id=uuid.uuid4().hex, **values)))
+        await execute(self._engine, erasures.insert().values(id=uuid.uuid4().hex, **values))
 
     async def listed(self, without: Collection[str] = ()) -> list[ErasedPerson]:
         """All but those that are known, oldest first."""
@@ -41,4 +37,4 @@ class ErasedPeople:
 
     async def expire(self, before: datetime) -> None:
         """Chat logs have no lines any more from before then."""
-        await change(self._engine, lambda db: db.execute(delete(erasures).where(erasures.c.at < before)))
+        await execute(self._engine, delete(erasures).where(erasures.c.at < before))

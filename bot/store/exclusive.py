@@ -3,19 +3,14 @@
 from datetime import datetime
 
 from sqlalchemy import Connection, delete, or_
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert, on_server
+from bot.store.engine import Store, change, execute, insert
 from bot.store.leases import lease
 from bot.store.schema import leases
 
 
-class Leases:
-    """All raise StoreError. `shared`: other processes may have this database open; an SQLite file has one."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
-        self.shared = on_server(engine)
+class Leases(Store):
+    """All raise StoreError."""
 
     async def take(self, name: str, owner: str, *, now: datetime, until: datetime) -> bool:
         """Take it, or keep it, until then; False: another has it."""
@@ -32,5 +27,4 @@ class Leases:
         return await change(self._engine, take)
 
     async def give_back(self, name: str, owner: str) -> None:
-        mine = delete(leases).where(leases.c.name == name, leases.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(mine))
+        await execute(self._engine, delete(leases).where(leases.c.name == name, leases.c.owner == owner))

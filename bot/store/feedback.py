@@ -3,19 +3,16 @@
 from datetime import UTC, datetime
 
 from sqlalchemy import Row, delete, func, select, true, update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store.engine import insert, read, storable, write
+from bot.store.engine import Store, insert, rows, storable, write
 from bot.store.schema import answers, feedback, questions, turns
 from bot.store.unanswered import MissedQuestion, add_misses
 from bot.types import Feedback
 
 
-class Votes:
+class Votes(Store):
     """People's opinions of the answers. Source: product.md §4; reliability.md R19."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def put(self, given: Feedback, scope: str) -> bool:
         """Keep, change or take back a vote, and with it the turn's `reported` miss, which `scope` may see.
@@ -49,16 +46,14 @@ class Votes:
     async def of(self, turn: str) -> list[Feedback]:
         """The votes on a turn, oldest first."""
         wanted = select(feedback).where(feedback.c.turn == turn).order_by(feedback.c.at, feedback.c.author)
-        async with read(self._engine) as db:
-            return [Feedback(**row._mapping) for row in await db.execute(wanted)]
+        return [Feedback(**row._mapping) for row in await rows(self._engine, wanted)]
 
     async def counts(self, since: datetime) -> dict[str, int]:
         """How many `up` and `down` there are since a moment."""
         wanted = (
             select(feedback.c.vote, func.count().label("votes")).where(feedback.c.at >= since).group_by(feedback.c.vote)
         )
-        async with read(self._engine) as db:
-            found = {row.vote: row.votes for row in await db.execute(wanted)}
+        found = {row.vote: row.votes for row in await rows(self._engine, wanted)}
         return {"up": found.get("up", 0), "down": found.get("down", 0)}
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Executable, and_, case, delete, literal, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection, and_, case, delete, literal, select, update
 
 from bot.records import AuditRecord
-from bot.store.audit import add_traces
-from bot.store.engine import change, insert, rows
-from bot.store.leases import lease
+from bot.store.audit import traced
+from bot.store.engine import Store, change, execute, insert, rows
+from bot.store.leases import take
 from bot.store.schema import followed, followed_pages, unheard
 from retrieval.i18n import Text
 
@@ -57,11 +56,8 @@ class FollowedPage:
     people: tuple[str, ...] = ()
 
 
-class FollowedSources:
+class FollowedSources(Store):
     """All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def listed(self, scopes: Collection[str] | None = None) -> list[FollowedSource]:
         """By name; only those whose documents these scopes may read (None: all)."""
@@ -72,35 +68,19 @@ class FollowedSources:
 
     async def add(self, source: FollowedSource, trace: AuditRecord) -> bool:
         """False: there is one of this name."""
-
-        def add(db: Connection) -> bool:
-            added = insert(db, followed).values(**_values(source))
-            if not db.execute(added.on_conflict_do_nothing(index_elements=["name"])).rowcount:
-                return False
-            add_traces(db, (trace,))
-            return True
-
-        return await change(self._engine, add)
+        added = insert(self._engine, followed).values(**_values(source))
+        return await traced(self._engine, trace, added.on_conflict_do_nothing(index_elements=["name"]))
 
     async def remove(self, id: str, trace: AuditRecord) -> None:
         """With what is known of its pages. Its documents are another matter."""
-        pages = delete(followed_pages).where(followed_pages.c.source == id)
-        await self._traced(trace, pages, delete(followed).where(followed.c.id == id))
+        await traced(self._engine, trace, delete(followed).where(followed.c.id == id))
 
     async def turn(self, id: str, state: SourceState, *, due_at: datetime, trace: AuditRecord) -> None:
         """Pause it, or let it go on, with a look at all of it; its trouble is forgotten with that."""
         values: dict[str, Any] = {"state": state, "gone": 0, "failures": 0, "trouble": None, "due_at": due_at}
         if state == "on":
             values["cursor"] = None
-        await self._traced(trace, update(followed).where(followed.c.id == id).values(**values))
-
-    async def _traced(self, trace: AuditRecord, *done: Executable) -> None:
-        def work(db: Connection) -> None:
-            for each in done:
-                db.execute(each)
-            add_traces(db, (trace,))
-
-        await change(self._engine, work)
+        await traced(self._engine, trace, update(followed).where(followed.c.id == id).values(**values))
 
     async def hurry(self, id: str, now: datetime) -> None:
         """Let it be looked at now."""
@@ -110,18 +90,8 @@ class FollowedSources:
 
     async def claim(self, id: str, *, owner: str, now: datetime, until: datetime) -> bool:
         """Take it for a while. False: another process has it, or it is gone."""
-
-        def claim(db: Connection) -> bool:
-            there, end = lease(db, now, until)
-            free = or_(followed.c.owner.is_(None), followed.c.owner == owner, followed.c.lease_until < there)
-            taken = update(followed).where(followed.c.id == id, free).values(owner=owner, lease_until=end)
-            return bool(db.execute(taken).rowcount)
-
-        return await change(self._engine, claim)
-
-    async def inherit(self) -> None:
-        """At the start of the only process of this database: whoever held one is dead."""
-        await change(self._engine, lambda db: db.execute(update(followed).values(owner=None, lease_until=None)))
+        its = followed.c.id == id
+        return await take(self._engine, followed, its, owner=owner, now=now, until=until, again=True) is not None
 
     async def leave(self, id: str, *, owner: str, seen: datetime | None = None, **values: Any) -> None:
         """Give it back, with what has become of it (`FollowedSource`'s fields). `seen`: when it was due; if somebody
@@ -132,7 +102,7 @@ class FollowedSources:
             column = followed.c[name]
             values[name] = case((followed.c.due_at == seen, literal(values[name], column.type)), else_=column)
         given = update(followed).where(followed.c.id == id, followed.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(given.values(**values, owner=None, lease_until=None)))
+        await execute(self._engine, given.values(**values, owner=None, lease_until=None))
 
     # -- its pages ----------------------------------------------------------------------------------------------------
 
@@ -146,13 +116,9 @@ class FollowedSources:
         values = {"version": page.version, "document": page.document, "refusal": _said(page.refusal)}
         values["people"] = f" {' '.join(page.people)} " if page.people else None
         due_at = case((followed_pages.c.due_at.is_not_distinct_from(seen), page.due_at), else_=followed_pages.c.due_at)
-
-        def note(db: Connection) -> None:
-            added = insert(db, followed_pages).values(source=id, ref=ref, due_at=page.due_at, **values)
-            changed = added.on_conflict_do_update(index_elements=["source", "ref"], set_=values | {"due_at": due_at})
-            db.execute(changed)
-
-        await change(self._engine, note)
+        added = insert(self._engine, followed_pages).values(source=id, ref=ref, due_at=page.due_at, **values)
+        changed = added.on_conflict_do_update(index_elements=["source", "ref"], set_=values | {"due_at": due_at})
+        await execute(self._engine, changed)
 
     async def drop(self, id: str, refs: Collection[str]) -> None:
         def drop(db: Connection) -> None:
@@ -215,8 +181,7 @@ class FollowedSources:
         await self._set(id, scope=scope)
 
     async def _set(self, id: str, **values: Any) -> None:
-        its = update(followed).where(followed.c.id == id).values(**values)
-        await change(self._engine, lambda db: db.execute(its))
+        await execute(self._engine, update(followed).where(followed.c.id == id).values(**values))
 
     # -- people in them -----------------------------------------------------------------------------------------------
 

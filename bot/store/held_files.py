@@ -6,19 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, rows
+from bot.store.engine import Store, change, execute, rows
 from bot.store.schema import held_files
 
 _PIECE = 2**20  # bytes of a row: no statement has to carry a whole file
 
 
-class HeldRows:
+class HeldRows(Store):
     """The files, by keys that nobody can guess. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def size(self) -> int:
         """Bytes of all that wait."""
@@ -43,12 +39,11 @@ class HeldRows:
         return b"".join(row.data for row in found) if found else None
 
     async def drop(self, keys: Collection[str]) -> None:
-        gone = delete(held_files).where(held_files.c.key.in_(keys))
-        await change(self._engine, lambda db: db.execute(gone))
+        await execute(self._engine, delete(held_files).where(held_files.c.key.in_(keys)))
 
     async def expire(self, before: datetime) -> None:
         """Delete those that are older."""
-        await change(self._engine, lambda db: db.execute(delete(held_files).where(held_files.c.at < before)))
+        await execute(self._engine, delete(held_files).where(held_files.c.at < before))
 
 
 def _pieces(key: str, data: bytes, now: datetime) -> Iterator[dict[str, Any]]:

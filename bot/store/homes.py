@@ -4,19 +4,15 @@ import uuid
 from datetime import UTC, datetime
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import insert, rows, write
+from bot.store.engine import Store, insert, rows, write
 from bot.store.schema import home
 
 _PLACE = 1
 
 
-class Homes:
+class Homes(Store):
     """The one row that names the home."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def known(self) -> str | None:
         """The identity; None before the first start that needed one. Raises StoreError."""

@@ -9,23 +9,19 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import ColumnElement, Connection, and_, select, update
 
 from bot.errors import LostError
 from bot.records import AuditRecord
-from bot.store.audit import add_traces
-from bot.store.engine import change, insert, look
-from bot.store.leases import lease, present
+from bot.store.audit import add_trace
+from bot.store.engine import Store, change, execute, insert, look
+from bot.store.leases import free, lease, present, renew, take
 from bot.store.schema import intakes
 from bot.types import FileRef, IngestionRequest, Place, Verdict
 
 
-class IngestionStore:
+class IngestionStore(Store):
     """The intakes. Times are the caller's. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def take(
         self,
@@ -47,9 +43,7 @@ class IngestionStore:
             added = insert(db, intakes).values(
                 id=intake.id,
                 claim=claim,
-                platform=intake.place.platform,
-                workspace=intake.place.workspace,
-                channel=intake.place.channel,
+                **asdict(intake.place),
                 thread=intake.thread,
                 author=intake.author,
                 collection=intake.collection,
@@ -68,19 +62,9 @@ class IngestionStore:
 
     async def claim_again(self, intake: str, *, owner: str, now: datetime, until: datetime) -> IngestionRequest | None:
         """Take an open intake that is this owner's, or nobody's any more. None: another has it, or it is done."""
-
-        def take(db: Connection) -> IngestionRequest | None:
-            at, end = lease(db, now, until)
-            mine = (
-                update(intakes)
-                .where(intakes.c.id == intake, intakes.c.done.is_(False), or_(intakes.c.owner == owner, _free(at)))
-                .values(owner=owner, lease_until=end)
-                .returning(intakes)
-            )
-            row = db.execute(mine).first()
-            return None if row is None else _intake(row)
-
-        return await change(self._engine, take)
+        its = and_(intakes.c.id == intake, intakes.c.done.is_(False))
+        row = await take(self._engine, intakes, its, owner=owner, now=now, until=until, again=True)
+        return None if row is None else _intake(row)
 
     async def begin(self, intake: str, index: int, *, owner: str) -> int:
         """This file is being read now; how often it was begun before. Raises LostError."""
@@ -101,43 +85,34 @@ class IngestionStore:
             files = _files(db, intake, owner)
             files[index]["verdict"] = asdict(verdict)
             db.execute(update(intakes).where(intakes.c.id == intake).values(files=files))
-            add_traces(db, (trace,))
+            add_trace(db, trace)
 
         await change(self._engine, keep)
 
     async def renew(self, intake: str, *, owner: str, now: datetime, until: datetime) -> None:
         """The owner is alive and still at it."""
-        mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner, intakes.c.done.is_(False))
-        await change(self._engine, lambda db: db.execute(mine.values(lease_until=lease(db, now, until)[1])))
+        mine = and_(intakes.c.id == intake, intakes.c.owner == owner, intakes.c.done.is_(False))
+        await renew(self._engine, intakes, mine, now, until)
 
     async def done(self, intake: str, *, owner: str) -> None:
         """All its files have their verdicts, and the person was shown them."""
         mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(mine.values(done=True, owner=None, lease_until=None)))
+        await execute(self._engine, mine.values(done=True, owner=None, lease_until=None))
 
     async def release(self, intake: str, *, owner: str, now: datetime) -> None:
         """Give it back: whoever looks for unfinished ones finds it at once."""
         mine = update(intakes).where(intakes.c.id == intake, intakes.c.owner == owner)
-        await change(self._engine, lambda db: db.execute(mine.values(owner=None, lease_until=now)))
+        await execute(self._engine, mine.values(owner=None, lease_until=now))
 
     async def unfinished(self, platform: str, *, now: datetime) -> list[IngestionRequest]:
         """The open intakes of a platform that nobody living holds, oldest first."""
 
         def unfinished(db: Connection) -> list[IngestionRequest]:
-            free = _free(present(db, now))
-            wanted = select(intakes).where(intakes.c.done.is_(False), intakes.c.platform == platform, free)
+            its = (intakes.c.done.is_(False), intakes.c.platform == platform, free(intakes, present(db, now)))
+            wanted = select(intakes).where(*its)
             return [_intake(row) for row in db.execute(wanted.order_by(intakes.c.made_at, intakes.c.id))]
 
         return await look(self._engine, unfinished)
-
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what others held is free."""
-        held = update(intakes).where(intakes.c.done.is_(False), intakes.c.owner.is_not(None))
-        await change(self._engine, lambda db: db.execute(held.values(owner=None)))
-
-
-def _free(now: datetime) -> ColumnElement[bool]:
-    return or_(intakes.c.owner.is_(None), intakes.c.lease_until <= now)
 
 
 def _waiting(db: Connection, intake: IngestionRequest) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from bot.store.engine import Engine, connect, rows, write
+from bot.store.engine import Engine, opened, rows, write
 from bot.store.link import ServerLink
 from migrations import revisions
 
@@ -77,8 +77,7 @@ async def probe(engine: Engine) -> None:
 async def server_condition(url: str, link: ServerLink) -> Condition:
     """Of a PostgreSQL database. Raises StoreError when it cannot be reached."""
     wanted, known = revisions()
-    engine = connect(url, link)
-    try:
+    async with opened(url, link) as engine:
         there = await rows(engine, text("SELECT to_regclass('alembic_version') IS NOT NULL AS there"))
         found = await rows(engine, text("SELECT version_num FROM alembic_version")) if there[0].there else ()
         read_only = (await rows(engine, text("SELECT pg_is_in_recovery() AS standby")))[0].standby
@@ -88,8 +87,6 @@ async def server_condition(url: str, link: ServerLink) -> Condition:
             async with write(engine, durable=False):
                 pass
         return Condition(revision, revision is None or revision in known, wanted, "whole", trouble)
-    finally:
-        await engine.dispose()
 
 
 def copy(file: Path, to: Path) -> None:

@@ -13,11 +13,11 @@ from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import CTE, ColumnElement, Text, case, cast, exists, func, select
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.records import Latency
 from bot.store.conversations import how_ended
-from bot.store.engine import read
+from bot.store.engine import Store, read
 from bot.store.schema import Moment, answers, documents, feedback, questions, searches, sources, turns
 from bot.store.time_spans import TimeSpan, count, of, table, within
 from bot.types import Audience, MissReason, Place
@@ -110,11 +110,8 @@ class Sums:
     misses: tuple[MissDay, ...]
 
 
-class MetricsStore:
+class MetricsStore(Store):
     """Reads only; what is asked for at once is of one moment. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def sums(self, days: Sequence[TimeSpan]) -> Sums:
         """Of days in a row, all places together."""

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, delete, func, or_, select, true, update
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection, Select, case, delete, func, select, true, update
 
 from bot.records import AuditRecord
-from bot.store.audit import add_traces
-from bot.store.engine import change, insert, look, rows, storable
-from bot.store.leases import lease, present
+from bot.store.audit import add_trace
+from bot.store.engine import Store, change, execute, insert, look, rows, storable
+from bot.store.leases import free, lease, present
 from bot.store.schema import notices, questions, turns
 from bot.types import Notice, Place
 from retrieval.text import language_of
@@ -50,11 +49,8 @@ class Closed:
     told: int
 
 
-class Notices:
+class Notices(Store):
     """Leases on what is to be said (`bot.store.leases`). Times are the caller's."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def close(
         self,
@@ -82,7 +78,7 @@ class Notices:
             if telling is not None:
                 _answered(db, closed, telling.documents)
                 told = _add(db, closed, telling, now)
-            add_traces(db, (trace,))
+            add_trace(db, trace)
             return Closed(tuple(row.id for row in closed), told)
 
         return await change(self._engine, close)
@@ -94,7 +90,7 @@ class Notices:
 
         def correct(db: Connection) -> int:
             told = _add(db, db.execute(wanted.order_by(questions.c.id)).all(), telling, now, corrects=True)
-            add_traces(db, (trace,))
+            add_trace(db, trace)
             return told
 
         return await change(self._engine, correct)
@@ -114,11 +110,10 @@ class Notices:
         """
 
         def wanted(at: datetime) -> Select[Any]:
-            free = or_(notices.c.lease_until.is_(None), notices.c.lease_until <= at, notices.c.owner == owner)
             return (
                 select(notices, *_TURN)
                 .join(turns, turns.c.id == notices.c.turn)
-                .where(turns.c.platform == platform, free, notices.c.id.not_in(saying))
+                .where(turns.c.platform == platform, free(notices, at, owner), notices.c.id.not_in(saying))
                 .order_by(notices.c.made_at, notices.c.id)
                 .limit(AT_ONCE)
             )
@@ -145,11 +140,7 @@ class Notices:
 
     async def said(self, notice: int) -> None:
         """Notes that a notice was said, or never can be."""
-        await change(self._engine, lambda db: db.execute(delete(notices).where(notices.c.id == notice)))
-
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what another was saying is free."""
-        await change(self._engine, lambda db: db.execute(update(notices).values(owner=None, lease_until=None)))
+        await execute(self._engine, delete(notices).where(notices.c.id == notice))
 
 
 _TURN = (

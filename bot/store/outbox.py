@@ -6,24 +6,21 @@ have what the last rows would have told, and is then looked at.
 """
 
 from collections.abc import Collection
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, at_place, change, execute, insert, rows
 from bot.store.schema import posts
 from bot.types import Place, Post
 
 _KEY = ("about", "kind", "part")
 
 
-class Outbox:
+class Outbox(Store):
     """Posts, by what they belong to, their kind and part."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def reserve(self, post: Post) -> Post | None:
         """Write down that this is about to be posted. What is there already is returned, and stays as it is."""
@@ -39,13 +36,9 @@ class Outbox:
     async def confirm(self, post: Post) -> None:
         """Notes that a message was posted: its message and its data are known now."""
         known = {"message": post.message, "data": dict(post.data)}
-        await change(
-            self._engine,
-            lambda db: db.execute(
-                insert(db, posts).values(_values(post)).on_conflict_do_update(index_elements=list(_KEY), set_=known)
-            ),
-            durable=False,
-        )
+        posted = insert(self._engine, posts).values(_values(post))
+        posted = posted.on_conflict_do_update(index_elements=list(_KEY), set_=known)
+        await execute(self._engine, posted, durable=False)
 
     async def of(self, about: str) -> list[Post]:
         """All posts about this, in the order of kind and part."""
@@ -54,13 +47,8 @@ class Outbox:
 
     async def find(self, place: Place, message: str) -> Post | None:
         """The post that is this message of the platform."""
-        here = and_(
-            posts.c.platform == place.platform,
-            posts.c.workspace == place.workspace,
-            posts.c.channel == place.channel,
-            posts.c.message == message,
-        )
-        found = await rows(self._engine, select(posts).where(here).order_by(posts.c.about, posts.c.kind).limit(1))
+        here = select(posts).where(at_place(posts, place), posts.c.message == message)
+        found = await rows(self._engine, here.order_by(posts.c.about, posts.c.kind).limit(1))
         return _post(found[0]) if found else None
 
     async def channels(self, platform: str, workspace: str, *, limit: int) -> list[str]:
@@ -85,7 +73,7 @@ class Outbox:
 
     async def forget(self, about: str) -> None:
         """Nothing was or will be posted about this."""
-        await change(self._engine, lambda db: db.execute(delete(posts).where(posts.c.about == about)), durable=False)
+        await execute(self._engine, delete(posts).where(posts.c.about == about), durable=False)
 
 
 def _is(post: Post) -> ColumnElement[bool]:
@@ -93,18 +81,8 @@ def _is(post: Post) -> ColumnElement[bool]:
 
 
 def _values(post: Post) -> dict[str, Any]:
-    return {
-        "about": post.about,
-        "kind": post.kind,
-        "part": post.part,
-        "platform": post.place.platform,
-        "workspace": post.place.workspace,
-        "channel": post.place.channel,
-        "thread": post.thread,
-        "message": post.message,
-        "data": dict(post.data),
-        "at": datetime.now(UTC),
-    }
+    values = {name: getattr(post, name) for name in Post.__dataclass_fields__ if name != "place"}
+    return values | asdict(post.place) | {"data": dict(post.data), "at": datetime.now(UTC)}
 
 
 def _post(row: Any) -> Post:

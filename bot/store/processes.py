@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert
+from bot.store.engine import Store, change, execute, insert
 from bot.store.leases import lease
 from bot.store.schema import processes
 
@@ -50,11 +49,8 @@ class ProcessRow:
     until: datetime
 
 
-class Processes:
+class Processes(Store):
     """All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def alive(self, process: str, *, embedded: bool) -> None:
         """Note that a process is there, for `LEASE` from now."""
@@ -67,7 +63,7 @@ class Processes:
         await change(self._engine, note, durable=False)
 
     async def leave(self, process: str) -> None:
-        await change(self._engine, lambda db: db.execute(delete(processes).where(processes.c.id == process)))
+        await execute(self._engine, delete(processes).where(processes.c.id == process))
 
     async def bury(self) -> Sequence[str]:
         """Forget those that have died; the ids of those that live."""

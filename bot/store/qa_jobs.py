@@ -11,22 +11,21 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
 from agent.qa_generation import Proposed
 from bot.errors import LostError
 from bot.records import AuditRecord, ChunkState
-from bot.store.audit import add_traces
-from bot.store.engine import change, look, rows, storable
-from bot.store.leases import lease, present
+from bot.store.audit import add_trace, traced
+from bot.store.engine import Store, change, execute, look, rows, storable
+from bot.store.leases import lease, present, take
 from bot.store.schema import documents, pair_chunks, pair_jobs, pairs
 from retrieval.types import Readers
 
 JobState = Literal["running", "paused", "done", "cancelled"]
 Reason = Literal["", "asked", "budget", "busy", "refused"]
 
-_COSTS = ("calls", "input_tokens", "output_tokens", "thought_tokens")
+_COSTS = tuple(Cost.__dataclass_fields__)
 _NOTHING = Cost()
 _source = documents.alias("source")
 
@@ -93,11 +92,8 @@ class QaJob:
         return self.total - self.chunks.get("todo", 0)
 
 
-class PairJobs:
+class PairJobs(Store):
     """The jobs. Times are the caller's. All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     # -- for people -------------------------------------------------------------------------------------------------
 
@@ -125,7 +121,7 @@ class PairJobs:
                     for at, spot in enumerate(spots)
                 ],
             )
-            add_traces(db, (trace,))
+            add_trace(db, trace)
 
         try:
             await change(self._engine, create)
@@ -209,41 +205,17 @@ class PairJobs:
         if state == "cancelled":
             values |= {"owner": None, "lease_until": None}
         changed = update(pair_jobs).where(pair_jobs.c.id == job, pair_jobs.c.state.in_(since), _visible(readers))
-        again = update(pair_chunks).where(pair_chunks.c.job == job, pair_chunks.c.state == "failed")
-
-        def turn(db: Connection) -> bool:
-            if not db.execute(changed.values(**values)).rowcount:
-                return False
-            if state == "running":
-                db.execute(again.values(state="todo"))
-            add_traces(db, (trace,))
-            return True
-
-        return await change(self._engine, turn)
+        failed = update(pair_chunks).where(pair_chunks.c.job == job, pair_chunks.c.state == "failed")
+        again = (failed.values(state="todo"),) if state == "running" else ()
+        return await traced(self._engine, trace, changed.values(**values), *again)
 
     # -- for whoever works on them ----------------------------------------------------------------------------------
 
     async def claim(self, *, owner: str, now: datetime, until: datetime) -> HeldJob | None:
         """Take the oldest running job that is this owner's, or nobody's any more."""
-
-        running = pair_jobs.c.state == "running"
-        if not await rows(self._engine, select(pair_jobs.c.id).where(running).limit(1)):
-            return None  # mostly: nobody has to wait for a writer to learn it
-
-        def take(db: Connection) -> HeldJob | None:
-            at, end = lease(db, now, until)
-            free = or_(pair_jobs.c.owner == owner, pair_jobs.c.owner.is_(None), pair_jobs.c.lease_until <= at)
-            oldest = select(pair_jobs.c.id).where(running, free).order_by(pair_jobs.c.made_at, pair_jobs.c.id).limit(1)
-            mine = (
-                update(pair_jobs)
-                .where(pair_jobs.c.id == oldest.scalar_subquery(), running, free)
-                .values(owner=owner, lease_until=end)
-                .returning(pair_jobs.c.id, pair_jobs.c.model)
-            )
-            row = db.execute(mine).first()
-            return None if row is None else HeldJob(row.id, row.model)
-
-        return await change(self._engine, take)
+        running, oldest = pair_jobs.c.state == "running", (pair_jobs.c.made_at, pair_jobs.c.id)
+        row = await take(self._engine, pair_jobs, running, owner=owner, now=now, until=until, first=oldest, again=True)
+        return None if row is None else HeldJob(row.id, row.model)
 
     async def renew(self, job: str, *, owner: str, now: datetime, until: datetime) -> bool:
         """The owner is alive and still at it; False when it should stop."""
@@ -300,7 +272,7 @@ class PairJobs:
     async def charge(self, job: str, cost: Cost, *, owner: str) -> None:
         """Stores the cost of a chunk of which no pair has come yet."""
         mine = update(pair_jobs).where(_held(job, owner)).values(**_more(cost))
-        await change(self._engine, lambda db: db.execute(mine))
+        await execute(self._engine, mine)
 
     async def leave(self, job: str, *, owner: str, now: datetime, reason: Reason = "") -> bool:
         """Give a job back: done when nothing is left to do, paused for a `reason`; else whoever looks for work goes on.
@@ -321,11 +293,6 @@ class PairJobs:
             return bool(done)
 
         return await change(self._engine, leave)
-
-    async def inherit(self) -> None:
-        """Nobody else has this database open: what others held is free."""
-        held = update(pair_jobs).where(pair_jobs.c.owner.is_not(None))
-        await change(self._engine, lambda db: db.execute(held.values(owner=None, lease_until=None)))
 
 
 def _held(job: str, owner: str) -> ColumnElement[bool]:

@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, or_,
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord, PairState
-from bot.store.audit import add_traces
-from bot.store.engine import change, insert, rows, storable
+from bot.store.audit import add_trace, traced
+from bot.store.engine import change, execute, insert, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import documents, pair_documents, pairs
 from retrieval.types import QAPair, Readers
@@ -146,7 +146,7 @@ class PairRows:
                 values = {"state": state, "repeats": None, "decided_at": None if state == "pending" else now}
                 changed += db.execute(update(pairs).where(some).values(**values)).rowcount
             if changed:
-                add_traces(db, (trace,))
+                add_trace(db, trace)
             return changed
 
         return await change(self._engine, decide)
@@ -156,12 +156,7 @@ class PairRows:
         state = case((pairs.c.state == "repeated", "pending"), else_=pairs.c.state)
         values = {"question": storable(words.question), "answer": storable(words.answer), "marked": marked}
         changed = update(pairs).where(pairs.c.id == pair).values(**values, edited=True, state=state, repeats=None)
-
-        def edit(db: Connection) -> None:
-            if db.execute(changed).rowcount:
-                add_traces(db, (trace,))
-
-        await change(self._engine, edit)
+        await traced(self._engine, trace, changed)
 
     # -- each question once -----------------------------------------------------------------------------------------
 
@@ -236,12 +231,8 @@ class PairRows:
         """Before it is added, and after."""
         values = {name: getattr(one, name) for name in Tracked.__dataclass_fields__}
         change_of = {name: value for name, value in values.items() if name not in ("source", "part")}
-
-        def track(db: Connection) -> None:
-            added = insert(db, pair_documents).values(**values)
-            db.execute(added.on_conflict_do_update(index_elements=["source", "part"], set_=change_of))
-
-        await change(self._engine, track)
+        added = insert(self._engine, pair_documents).values(**values)
+        await execute(self._engine, added.on_conflict_do_update(index_elements=["source", "part"], set_=change_of))
 
     async def untrack(self, one: Tracked, *, now: datetime | None = None) -> None:
         """Notes that a document is gone; with `now`, because somebody has taken it out: then its pairs are

@@ -8,21 +8,16 @@ Source: machines.md §1, row 14, and §2; the generic cell rate algorithm: one m
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Select, delete, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import change, insert, on_server
+from bot.store.engine import Store, change, execute, insert
 from bot.store.leases import present
 from bot.store.schema import rates
 
 _FORGOTTEN = timedelta(hours=1)  # of what has been full for so long nothing need be known
 
 
-class Rates:
-    """Raises StoreError. `shared`: other processes may have this database open; an SQLite file has one."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
-        self.shared = on_server(engine)
+class Rates(Store):
+    """Raises StoreError."""
 
     async def take(self, name: str, burst: int, a_minute: int) -> float:
         """Takes a call of a limit of so many at once, then so many a minute: 0. Where there is none now, nothing is
@@ -42,7 +37,7 @@ class Rates:
         seconds, new = await change(self._engine, take, durable=False)
         if new:
             old = delete(rates).where(rates.c.full_at < datetime.now(UTC) - _FORGOTTEN)
-            await change(self._engine, lambda db: db.execute(old), durable=False)
+            await execute(self._engine, old, durable=False)
         return seconds
 
     async def wait(self, name: str, burst: int, a_minute: int) -> float:

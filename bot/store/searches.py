@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import delete, select, true
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import SearchTotals
-from bot.store.engine import change, read, storable, write
+from bot.store.engine import Store, change, execute, rows, storable
 from bot.store.schema import searches
 from retrieval.types import SearchMetrics
 
@@ -18,18 +17,15 @@ def failure(query: str, collections: Sequence[str] | None, error: str) -> Search
     return SearchMetrics(query, ", ".join(collections or ()), 0.0, 0, 0, 0.0, (), error, datetime.now(UTC))
 
 
-class Searches:
+class Searches(Store):
     """SearchMetrics and who may see their queries. Source: seeds/3_agent_tools.md §4."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
         """Keep measurements, in one transaction; the scope beside each may see the query's words.
 
         A power cut may cost the last of them: no answer waits for the disk because of a statistic.
         """
-        rows = [
+        values = [
             {
                 "query": storable(metrics.query),
                 "collection": metrics.collection_name[:400],
@@ -44,7 +40,7 @@ class Searches:
             }
             for metrics, scope in measured
         ]
-        await change(self._engine, lambda db: db.execute(_ADD, rows), durable=False)
+        await change(self._engine, lambda db: db.execute(_ADD, values), durable=False)
 
     async def listed(
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
@@ -56,29 +52,26 @@ class Searches:
             .order_by(searches.c.at.desc(), searches.c.id.desc())
             .limit(limit)
         )
-        async with read(self._engine) as db:
-            return [_metrics(row) for row in await db.execute(wanted)]
+        return [_metrics(row) for row in await rows(self._engine, wanted)]
 
     async def totals(self, since: datetime | None = None) -> SearchTotals:
         """All searches since a moment summed up, whoever asked."""
         wanted = select(searches.c.latency_ms, searches.c.error, searches.c.filtered_results).where(
             searches.c.at >= since if since else true()
         )
-        async with read(self._engine) as db:
-            rows = (await db.execute(wanted)).all()
-        worked = sorted(row.latency_ms for row in rows if row.error is None)
+        found = await rows(self._engine, wanted)
+        worked = sorted(row.latency_ms for row in found if row.error is None)
         return SearchTotals(
-            searches=len(rows),
-            failed=sum(row.error is not None for row in rows),
-            empty=sum(row.error is None and not row.filtered_results for row in rows),
+            searches=len(found),
+            failed=sum(row.error is not None for row in found),
+            empty=sum(row.error is None and not row.filtered_results for row in found),
             p50_ms=percentile(worked, 0.50),
             p95_ms=percentile(worked, 0.95),
         )
 
     async def clear(self) -> int:
         """Forget all measurements; returns how many there were."""
-        async with write(self._engine) as db:
-            return (await db.execute(delete(searches))).rowcount
+        return await execute(self._engine, delete(searches))
 
 
 def percentile(ascending: Sequence[float], share: float) -> float | None:

@@ -5,19 +5,15 @@ from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord, ProgramToken
-from bot.store.audit import add_traces
-from bot.store.engine import change, insert, rows
+from bot.store.audit import traced
+from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import tokens
 
 
-class ProgramTokens:
+class ProgramTokens(Store):
     """All raise StoreError."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def listed(self) -> list[ProgramToken]:
         return [_token(row) for row in await rows(self._engine, select(tokens).order_by(tokens.c.name))]
@@ -25,24 +21,11 @@ class ProgramTokens:
     async def add(self, token: ProgramToken, digest: str, trace: AuditRecord) -> bool:
         """Keep it by the hash of its secret, never by the secret. False: there is one of this name."""
         values = {name: getattr(token, name) for name in ProgramToken.__dataclass_fields__}
-
-        def add(db: Connection) -> bool:
-            added = insert(db, tokens).values(**values, digest=digest)
-            if not db.execute(added.on_conflict_do_nothing(index_elements=["name"])).rowcount:
-                return False
-            add_traces(db, (trace,))
-            return True
-
-        return await change(self._engine, add)
+        added = insert(self._engine, tokens).values(**values, digest=digest)
+        return await traced(self._engine, trace, added.on_conflict_do_nothing(index_elements=["name"]))
 
     async def revoke(self, name: str, trace: AuditRecord) -> bool:
-        def revoke(db: Connection) -> bool:
-            if not db.execute(delete(tokens).where(tokens.c.name == name)).rowcount:
-                return False
-            add_traces(db, (trace,))
-            return True
-
-        return await change(self._engine, revoke)
+        return await traced(self._engine, trace, delete(tokens).where(tokens.c.name == name))
 
     async def get(self, digest: str) -> ProgramToken | None:
         found = await rows(self._engine, select(tokens).where(tokens.c.digest == digest))

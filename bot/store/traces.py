@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, func, null, select, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import rows
+from bot.store.engine import Store, rows
 from bot.store.schema import documents, sources, traces
 from retrieval.types import Readers
 
@@ -44,11 +43,8 @@ class TraceRow:
     event: Json | None
 
 
-class Traces:
+class Traces(Store):
     """The events of turns that have their answer."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def of(self, turn: str) -> list[TraceRow]:
         """In their order; none of a turn that is not answered, unknown, or older than traces are."""

@@ -5,7 +5,7 @@ and no clock takes from this process what it holds itself (`held`)."""
 
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -29,9 +29,9 @@ from agent.events import Answered
 from bot.errors import LostError
 from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
-from bot.store.engine import change, insert, look, on_server, rows, storable, write
+from bot.store.engine import at_place, change, execute, insert, look, on_server, rows, storable
 from bot.store.erasure import forget_answer, forget_searches
-from bot.store.leases import lease, present
+from bot.store.leases import free, lease, present, renew
 from bot.store.schema import answers, messages, posts, turns
 from bot.store.traces import Noted, keep_traces
 from bot.store.unanswered import MissedQuestion, add_misses
@@ -209,24 +209,23 @@ class TurnStore:
     async def show_later(self, turn: str, *, at: datetime) -> None:
         """Its answer stands in its thread as it was before, and could not be put in order there: again then."""
         later = update(answers).where(answers.c.turn == turn, posted(turn)).values(show_at=at)
-        await change(self._engine, lambda db: db.execute(later))
+        await execute(self._engine, later)
 
     async def release(self, turn: str, *, owner: str, now: datetime) -> None:
         """Give an open turn back, so that whoever looks for abandoned ones finds it at once."""
         given = update(turns).where(_mine(turn, owner), turns.c.state != "done")
-        async with write(self._engine) as db:
-            await db.execute(given.values(owner=None, lease_until=now))
+        await execute(self._engine, given.values(owner=None, lease_until=now))
 
     async def renew(self, held: Collection[str], *, owner: str, now: datetime, until: datetime) -> None:
         """The owner is alive and still holds these turns."""
-        kept = update(turns).where(turns.c.id.in_(held), turns.c.owner == owner, turns.c.state != "done")
-        await change(self._engine, lambda db: db.execute(kept.values(lease_until=lease(db, now, until)[1])))
+        theirs = and_(turns.c.id.in_(held), turns.c.owner == owner, turns.c.state != "done")
+        await renew(self._engine, turns, theirs, now, until)
 
     async def describe(self, claimed: Claimed, message: Incoming, *, owner: str) -> None:
         """Keep what was looked up of a question after its claim: who reads its place, its link, its language."""
         values = {"audience": message.audience.visibility, "link": message.link, "language": message.language}
         described = update(turns).where(_mine(claimed.id, owner)).values(values)
-        await change(self._engine, lambda db: db.execute(described), durable=False)
+        await execute(self._engine, described, durable=False)
 
     async def knows(self, message: Incoming) -> bool:
         """Whether this question was claimed and is not done."""
@@ -236,8 +235,7 @@ class TurnStore:
     async def cancel(self, message: Incoming) -> bool:
         """Close a question that has no answer yet, whoever works on it: its owner has lost it. Was it open?"""
         closed = update(turns).where(_unanswered(message)).values(state="done", owner=None, lease_until=None)
-        async with write(self._engine) as db:
-            return bool((await db.execute(closed)).rowcount)
+        return bool(await execute(self._engine, closed))
 
     async def amend(self, message: Incoming, *, now: datetime) -> bool:
         """Put new words to a question and take it from whoever works on it. One that is answered is open again, without
@@ -285,18 +283,12 @@ class TurnStore:
         found = await rows(self._engine, wanted.order_by(turns.c.sequence))
         return [Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in found]
 
-    async def expire(self, *, now: datetime) -> None:
-        """Nobody holds an open turn any longer."""
-        held = update(turns).where(turns.c.state != "done", turns.c.owner.is_not(None))
-        async with write(self._engine) as db:
-            await db.execute(held.values(owner=None, lease_until=now))
-
     async def unfinished(self, platform: str, *, now: datetime, held: Collection[str] = ()) -> list[Incoming]:
         """The open questions of a platform that nobody living holds, oldest first."""
 
         def unfinished(db: Connection) -> list[Incoming]:
-            wanted = select(turns).where(turns.c.platform == platform, turns.c.state != "done", _free(present(db, now)))
-            found = db.execute(wanted.order_by(turns.c.sequence))
+            its = (turns.c.platform == platform, turns.c.state != "done", free(turns, present(db, now)))
+            found = db.execute(select(turns).where(*its).order_by(turns.c.sequence))
             return [incoming(row) for row in found if row.id not in held]
 
         return await look(self._engine, unfinished)
@@ -327,13 +319,7 @@ def _unanswered(message: Incoming) -> ColumnElement[bool]:
 
 
 def _in_thread(message: Incoming) -> ColumnElement[bool]:
-    place = message.place
-    return and_(
-        turns.c.platform == place.platform,
-        turns.c.workspace == place.workspace,
-        turns.c.channel == place.channel,
-        turns.c.thread == message.thread,
-    )
+    return and_(at_place(turns, message.place), turns.c.thread == message.thread)
 
 
 def _open_in_thread(message: Incoming) -> Select[Any]:
@@ -343,13 +329,9 @@ def _open_in_thread(message: Incoming) -> Select[Any]:
 
 
 def _new(turn: str, message: Incoming, owner: str, now: datetime, until: datetime, started: bool) -> dict[str, Any]:
-    place = message.place
-    return {
+    return asdict(message.place) | {
         "id": turn,
         "claim": claim_key(message),
-        "platform": place.platform,
-        "workspace": place.workspace,
-        "channel": place.channel,
         "thread": message.thread,
         "message": message.message,
         "author": message.author,
@@ -376,11 +358,6 @@ def _thread(message: Incoming) -> Thread:
 def _order(row: Any) -> tuple[bool, int]:
     """Its place among the open turns of a thread."""
     return row.state != "answered", row.sequence
-
-
-def _free(now: datetime) -> ColumnElement[bool]:
-    """Given back, or left by an owner whose lease has passed."""
-    return or_(turns.c.owner.is_(None), turns.c.lease_until <= now)
 
 
 def _alive(row: Any, now: datetime, held: Collection[str]) -> bool:
@@ -412,7 +389,7 @@ def _take(
     """The open turns among `claims` that nobody living holds: they are this owner's now."""
     abandoned = (
         update(turns)
-        .where(turns.c.claim.in_(claims), turns.c.state != "done", _free(now), turns.c.id.not_in(held))
+        .where(turns.c.claim.in_(claims), turns.c.state != "done", free(turns, now), turns.c.id.not_in(held))
         .values(owner=owner, lease_until=until, state=_STOPPED)
         .returning(turns)
     )

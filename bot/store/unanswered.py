@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
-from bot.store.engine import change, insert, read, rows, storable, write
+from bot.store.engine import at_place, change, execute, insert, read, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import answers, asks, notices, questions, turns
 from bot.store.time_spans import TimeSpan, count, of, table
@@ -102,8 +102,7 @@ class UnansweredQuestions:
             .order_by(answers.c.answered_at.desc(), turns.c.sequence.desc())
             .limit(limit)
         )
-        async with read(self._engine) as db:
-            return [_doubted(row) for row in await db.execute(wanted)]
+        return [_doubted(row) for row in await rows(self._engine, wanted)]
 
     async def open(
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
@@ -185,11 +184,9 @@ class UnansweredQuestions:
         their askers wanted it."""
         seen: ColumnElement[bool] = questions.c.scope.in_(scopes)
         if place is not None:
-            there = {"platform": place.platform, "workspace": place.workspace, "channel": place.channel}
-            seen = seen | questions.c.id.in_(select(asks.c.question).filter_by(**there))
+            seen = seen | questions.c.id.in_(select(asks.c.question).where(at_place(asks, place)))
         wanted = select(questions).where(questions.c.id.in_(ids), seen)
-        async with read(self._engine) as db:
-            return [_question(row) for row in await db.execute(wanted.order_by(questions.c.asked_at))]
+        return [_question(row) for row in await rows(self._engine, wanted.order_by(questions.c.asked_at))]
 
     async def of_turn(self, turn: str) -> list[Question]:
         """The misses of a turn, by their reasons."""
@@ -199,22 +196,19 @@ class UnansweredQuestions:
     async def answered_by(self, document: str) -> list[Question]:
         """The questions that a document answers, oldest first."""
         wanted = select(questions).where(questions.c.answer == document).order_by(questions.c.asked_at, questions.c.id)
-        async with read(self._engine) as db:
-            return [_question(row) for row in await db.execute(wanted)]
+        return [_question(row) for row in await rows(self._engine, wanted)]
 
     async def closed(self, ids: Collection[int], *, before: datetime) -> set[int]:
         """Which of `ids` were closed before a moment, or are not there any more."""
         still = select(questions.c.id).where(
             questions.c.id.in_(ids), or_(questions.c.resolved_at.is_(None), questions.c.resolved_at >= before)
         )
-        async with read(self._engine) as db:
-            return set(ids) - {row.id for row in await db.execute(still)}
+        return set(ids) - {row.id for row in await rows(self._engine, still)}
 
     async def missing(self, ids: Collection[int]) -> set[int]:
         """Which of `ids` are not there any more: their askers have changed or deleted them."""
         there = select(questions.c.id).where(questions.c.id.in_(ids))
-        async with read(self._engine) as db:
-            return set(ids) - set(await db.scalars(there))
+        return set(ids) - {row.id for row in await rows(self._engine, there)}
 
     async def resolve(self, ids: Collection[int], scopes: Collection[str]) -> int:
         """Close questions that readers of `scopes` may see; returns how many were open until now."""
@@ -223,8 +217,7 @@ class UnansweredQuestions:
             .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
             .values(resolved_at=datetime.now(UTC))
         )
-        async with write(self._engine) as db:
-            return (await db.execute(closed)).rowcount
+        return await execute(self._engine, closed)
 
 
 def add_misses(db: Connection, misses: Sequence[MissedQuestion]) -> None:
@@ -244,17 +237,9 @@ def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
 
 
 def _values(miss: MissedQuestion) -> dict[str, Any]:
-    return {
-        "turn": miss.turn,
-        "question": storable(miss.question),
-        "reason": miss.reason,
-        "detail": storable(miss.detail),
-        "searched": list(miss.searched),
-        "confidence": miss.confidence,
-        "scope": miss.scope,
-        "link": miss.link,
-        "asked_at": miss.asked_at,
-    }
+    values = {name: getattr(miss, name) for name in MissedQuestion.__dataclass_fields__}
+    texts = {"question": storable(miss.question), "detail": storable(miss.detail)}
+    return values | texts | {"searched": list(miss.searched)}
 
 
 def _alike(wanted: WantedQuestions) -> ColumnElement[bool]:

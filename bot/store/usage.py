@@ -1,15 +1,14 @@
 """The use of models, by day and model; and the pace at which people ask."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Literal
 
 from sqlalchemy import Connection, bindparam, case, func, select
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Cost
-from bot.store.engine import change, insert, rows
+from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import refusals, turns, usage
 from bot.store.turns import claim_key
 from bot.types import Incoming
@@ -36,16 +35,13 @@ class AskingPace:
     in_channel: int
 
 
-class Usage:
+class Usage(Store):
     """Sums, and counts over the inbox' own rows: nothing is kept in memory, so they hold for all processes."""
-
-    def __init__(self, engine: AsyncEngine) -> None:
-        self._engine = engine
 
     async def add(self, spent: Mapping[tuple[date, str], Cost]) -> None:
         """Add to the sums of days and models, all or none. Not fsynced: a power cut may cost the last second's."""
         values = [
-            {"day": day, "model": model, **{name: getattr(cost, name) for name in _SUMS}}
+            {"day": day, "model": model, **asdict(cost)}
             for (day, model), cost in sorted(spent.items())  # in one order, so that two processes cannot deadlock
         ]
 
@@ -75,14 +71,7 @@ class Usage:
         claimed = await rows(self._engine, _CLAIMED, {"claim": claim_key(message)})
         if not claimed:
             return AskingPace(0, 0)
-        place = message.place
-        values = {
-            "platform": place.platform,
-            "workspace": place.workspace,
-            "channel": place.channel,
-            "since": claimed[0].claimed_at - MINUTE,
-            "before": claimed[0].sequence,
-        }
+        values = {"since": claimed[0].claimed_at - MINUTE, "before": claimed[0].sequence, **asdict(message.place)}
         found = await rows(self._engine, _PACE, values)
         return AskingPace(
             by_author=sum(row.anywhere for row in found if row.author == message.author),
@@ -105,7 +94,7 @@ class Usage:
         await change(self._engine, store, durable=False)
 
 
-_SUMS = ("calls", "input_tokens", "output_tokens", "thought_tokens")
+_SUMS = tuple(Cost.__dataclass_fields__)
 
 # What every turn runs is put together once.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import insert, on_server, rows, write
+from bot.store.engine import Store, execute, insert, rows, write
 from bot.store.locks import locked
 from bot.store.schema import documents, indexes, moves
 
@@ -37,19 +37,14 @@ class Move:
     into: str
 
 
-class VectorStores:
+class VectorStores(Store):
     """The vector stores this database knows. Source: architecture.md "One visible step"; machines.md §2.
 
     `process` names whoever commits generations, where others may as well."""
 
     def __init__(self, engine: AsyncEngine, process: str = "") -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._process = process
-
-    @property
-    def shared(self) -> bool:
-        """Whether other processes may commit generations too."""
-        return on_server(self._engine)
 
     async def open(self, embedder: str, dimensions: int, tokenizer: str) -> IndexRow:
         """The store of `embedder` as it is known here; made at generation 0 when it is new.
@@ -78,8 +73,7 @@ class VectorStores:
 
     async def _take_over(self) -> bool:
         others = indexes.c.committer.is_distinct_from(self._process)
-        async with write(self._engine) as db:
-            return bool((await db.execute(update(indexes).where(others).values(committer=self._process))).rowcount)
+        return bool(await execute(self._engine, update(indexes).where(others).values(committer=self._process)))
 
     async def moves(self) -> Sequence[Move]:
         """The merges that the index has yet to carry out, in their order."""
@@ -87,8 +81,7 @@ class VectorStores:
 
     async def moved(self, move: Move) -> None:
         """The index has carried it out."""
-        async with write(self._engine) as db:
-            await db.execute(delete(moves).where(moves.c.id == move.id))
+        await execute(self._engine, delete(moves).where(moves.c.id == move.id))
 
     async def current(self) -> IndexRow | None:
         """The vector store that searches are to use; None when there never was one."""

@@ -19,7 +19,7 @@ from bot.store.traces import Noted
 from bot.store.turns import Blocked, Started, TurnStore
 from bot.store.unanswered import MissedQuestion
 from bot.types import Claimed, Incoming
-from bot.waiting import finished
+from bot.waiting import finished, stopped
 
 log = logging.getLogger(__name__)
 
@@ -33,10 +33,6 @@ POLL_SECONDS = 0.5
 Clock = Callable[[], datetime]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class TurnQueue:
     """The questions put to this process, and those another one left behind.
 
@@ -44,7 +40,12 @@ class TurnQueue:
     process holds it never takes a second time, whatever the clock says."""
 
     def __init__(
-        self, rows: TurnStore, *, owner: str | None = None, lease: timedelta = LEASE, clock: Clock = _now
+        self,
+        rows: TurnStore,
+        *,
+        owner: str | None = None,
+        lease: timedelta = LEASE,
+        clock: Clock = lambda: datetime.now(UTC),
     ) -> None:
         self._rows = rows
         self.owner = owner or this_process()
@@ -177,18 +178,12 @@ class TurnQueue:
         """
         return await self._rows.unfinished(platform, now=self._clock(), held=self._held)
 
-    async def inherit(self) -> None:
-        """This process is the only one on its database: what is open was left by one that is dead. Raises
-        StoreError."""
-        await self._rows.expire(now=self._clock())
-
     async def close(self) -> None:
         """Stop the heartbeat. What is still held is found by others when its lease passes."""
         await self._claims.close()
         heart, self._heart = self._heart, None
         if heart is not None:
-            heart.cancel()
-            await asyncio.wait({heart})
+            await stopped(heart)
 
     # -- the heartbeat ----------------------------------------------------------------------------------------------
 

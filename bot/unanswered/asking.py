@@ -195,7 +195,7 @@ class Asking:
                 return AskReply(_SETTLED)
             if question.scope != TEAM and kept.asked.author != actor.id:
                 return AskReply(_THEIRS)
-            by = f"{actor.platform}:{actor.id}"
+            by = actor.full_id
             if (await self._asks.count(by, self._clock() - timedelta(days=1)))[0] >= A_DAY:
                 return AskReply(filled(_ENOUGH, n=str(A_DAY)))
             return await self._bring(self.reach, kept, question, audience, by, choice)

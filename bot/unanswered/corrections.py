@@ -101,7 +101,7 @@ class ExpertAnswers:
             version = f"sha256:{hashlib.sha256(data).hexdigest()}"
             if verdict.status == "unchanged" and await self._audit.mentions(version):
                 return Changed(refusal=_SAME)
-            who = f"{actor.platform}:{actor.id}"
+            who = actor.full_id
             told = await self._notices.correct(
                 row.id,
                 now=datetime.now(UTC),
@@ -122,7 +122,7 @@ class ExpertAnswers:
             if not await self._knowledge.forget(row.id):
                 return Changed(refusal=_GONE)
             opened = f"forgotten, open again: {', '.join(map(str, asked)) or '–'} sha256:{row.hash}"
-            await self._audit.note(f"{actor.platform}:{actor.id}", TAKE_BACK, _subject(row), opened)
+            await self._audit.note(actor.full_id, TAKE_BACK, _subject(row), opened)
             return Changed(reopened=len(asked))
 
     # -- parts --------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class ExpertAnswers:
     async def _theirs(self, actor: Actor, readers: Readers, id: str, action: str) -> DocumentRow | Text:
         row = await self._row(id, readers)
         if isinstance(row, DocumentRow) and not self.may_change(actor, row):
-            await self._audit.note(f"{actor.platform}:{actor.id}", action, _subject(row), "refused")
+            await self._audit.note(actor.full_id, action, _subject(row), "refused")
             return _NOT_YOURS
         return row
 

@@ -69,7 +69,6 @@ _DISMISS = Text(en="Dismiss", ja="回答せずに閉じる")
 _COMMA = Text(en=", ", ja="、")
 _TROUBLED = Text(en="Source “{name}”: {why}", ja="同期元「{name}」: {why}")
 _LINK = re.compile(r"https?://[^\s<>]+")
-_MARKUP = re.compile(r"([\\`*_\[\]<>~|#@&!])")
 
 
 def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
@@ -101,21 +100,6 @@ def plain(shown: Card) -> str:
         line for row in shown.rows for line in ("", row.text, *_indented(row), *(f"   {one.url}" for one in row.links))
     ]
     return "\n".join((shown.title, *shown.lines, *rows, *(("", *shown.foot) if shown.foot else ())))
-
-
-def markdown(shown: Card) -> str:
-    """Plain Markdown; what could be a mention, a link or markup in people's text is escaped."""
-    blocks = [[f"**{escaped(shown.title)}**", *map(escaped, shown.lines)]]
-    for row in shown.rows:
-        links = " · ".join(f"[{escaped(one.text)}]({one.url})" for one in row.links)
-        blocks.append([f"**{escaped(row.text)}**", *map(escaped, row.details), *([links] if links else [])])
-    blocks.append([escaped(line) for line in shown.foot])
-    return "\n\n".join("  \n".join(block) for block in blocks if block)
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\1", text)
 
 
 def as_json(digest: Digest) -> dict[str, Any]:

@@ -174,10 +174,6 @@ Announce = Callable[[Period], Awaitable[None]]
 """Makes the digest of a period and posts it. Any exception: it was not sent and is tried again."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class DigestClock:
     """Has the digest sent when it is due. Any number of processes may run one on the same database.
 
@@ -195,7 +191,7 @@ class DigestClock:
         *,
         owner: str,
         ready: Callable[[], bool] = lambda: True,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`owner` names this process among those of the database; `ready`: it can post now, else what is due is left to

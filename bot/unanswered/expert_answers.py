@@ -172,7 +172,7 @@ class Experts:
             [one.id for one in asked],
             {one.scope for one in asked},
             now=datetime.now(UTC),
-            trace=AuditRecord(f"{actor.platform}:{actor.id}", "dismiss", _subject(asked), "closed"),
+            trace=AuditRecord(actor.full_id, "dismiss", _subject(asked), "closed"),
         )
         return AnswerTaken(closed.ids) if closed.ids else AnswerTaken(refusal=_CLOSED)
 

@@ -24,6 +24,7 @@ from bot.store.asks import Asks
 from bot.store.audit import Audit
 from bot.store.digests import Totals
 from bot.store.followed import FollowedSources
+from bot.store.leases import inherit
 from bot.store.notifications import Notices
 from bot.store.turns import TurnStore
 from bot.turns.admission import AT_ONCE, Admission
@@ -130,8 +131,8 @@ async def process(
     if not (file := given.home / "kotae.db").exists():
         await asyncio.to_thread(databases.made, file)
     async with database(given) as data:
+        await inherit(data.engine, datetime.now(UTC))
         inbox = make_inbox(TurnStore(data.engine))
-        await inbox.inherit()
         turns = Turns(
             inbox,
             data.conversations,

@@ -36,6 +36,7 @@ from adapters.discord.transport.errors import (
 )
 from adapters.shared.rate_limit import Bucket, Limit, Priority
 from bot.types import PostKind
+from bot.waiting import stopped
 
 log = logging.getLogger(__name__)
 
@@ -383,9 +384,7 @@ class DiscordApi:
 
     async def close(self) -> None:
         """End what nobody waits for. The client is closed next."""
-        for task in list(self._left):
-            task.cancel()
-        await asyncio.gather(*self._left, return_exceptions=True)
+        await stopped(*self._left)
 
     async def _pause(self, seconds: float) -> None:
         await self._sleep(seconds * (0.5 + random.random() / 2))

@@ -6,15 +6,18 @@ Source: reliability.md R3 and R44; docs.slack.dev interactivity (3 s for an ackn
 
 import asyncio
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
+from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
 
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import Json, notice_modal
 from adapters.slack.transport.api import SlackError
+from bot.waiting import beside
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
@@ -26,6 +29,7 @@ GESTURES = 1_000  # that are remembered
 _MOMENT = Text(en="One moment …", ja="少々お待ちください…")
 
 Ack = Callable[..., Awaitable[Any]]
+Press = Callable[[Json, str], Coroutine[Any, Any, None]]
 T = TypeVar("T")
 
 
@@ -52,23 +56,28 @@ async def in_time(
     return found[0] if found else failed if task.done() else None
 
 
+def on_press(app: AsyncApp, context: SlackContext, button: str | re.Pattern[str], work: Press, name: str) -> None:
+    """Acknowledge a button at once; then do `work` with the payload and the button's value, in a task of that name."""
+
+    @app.action(button)
+    async def pressed(ack: Ack, body: Json, action: Json) -> None:
+        await ack()
+        context.tasks.start(work(body, str(action.get("value") or "")), name)
+
+
 async def open_in_time(context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json]) -> None:
     """Open a modal within the three seconds of its trigger, also when more than that goes into `view`."""
-    made = asyncio.create_task(view, name="slack-view")
     try:
-        await asyncio.wait({made}, timeout=VIEW_SECONDS)
-        if made.done():
-            await context.slack.open_view(trigger, made.result())
-        else:
-            opened = await context.slack.open_view(
-                trigger, notice_modal(_MOMENT.to(context.language), context.language)
-            )
-            await context.slack.update_view(str(opened["id"]), await made)
+        async with beside(view, "slack-view") as made:
+            await asyncio.wait({made}, timeout=VIEW_SECONDS)
+            if made.done():
+                await context.slack.open_view(trigger, made.result())
+            else:
+                moment = notice_modal(_MOMENT.to(context.language), context.language)
+                opened = await context.slack.open_view(trigger, moment)
+                await context.slack.update_view(str(opened["id"]), await made)
     except SlackError as error:  # it was closed meanwhile, or Slack was too slow
         log.warning("a modal could not be opened: %s %s", error.code, " ".join(error.detail))
-    finally:
-        made.cancel()
-        await asyncio.gather(made, return_exceptions=True)
 
 
 def once() -> Callable[..., Awaitable[BoltResponse]]:

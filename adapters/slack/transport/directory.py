@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from adapters.shared.rate_limit import Clock
 from adapters.slack.transport.errors import SlackError
+from bot.waiting import stopped
 
 V = TypeVar("V")
 
@@ -40,10 +41,7 @@ class Cached(Generic[V]):
         self._known.pop(key, None)
 
     async def close(self) -> None:
-        tasks = list(self._under_way.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await stopped(*self._under_way.values())
 
     async def _fetch(self, key: str) -> V:
         try:

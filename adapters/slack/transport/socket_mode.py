@@ -27,6 +27,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.shared.tasks import Tasks
 from adapters.slack.transport.dispatch import dispatch
+from bot.waiting import stopped
 
 log = logging.getLogger(__name__)
 _sdk = logging.getLogger(f"{__name__}.sdk")
@@ -93,9 +94,7 @@ class Connections:
         try:
             await asyncio.gather(*keepers)
         finally:
-            for keeper in keepers:
-                keeper.cancel()
-            await asyncio.gather(*keepers, return_exceptions=True)
+            await stopped(*keepers)
             await self._farewells.drain(2 * self._pace.closing)
 
     async def _keep(self, number: int, app: AsyncApp) -> None:

@@ -72,8 +72,6 @@ _SURE = Text(
 _TAKEN = Text(
     en="Taken back. Questions that are open again: {n}.", ja="取り消しました。{n} 件の質問が未回答に戻りました。"
 )
-_RANGE = Text(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
-_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
 
 
 class _Pairs:
@@ -152,14 +150,12 @@ class _Pairs:
         language = self._who.language
 
         async def turn(by: int) -> None:
-            self._start = min(max(self._start + by, 0), (total - 1) // PAGE_SIZE * PAGE_SIZE)
+            self._start = min(max(self._start + by * PAGE_SIZE, 0), (total - 1) // PAGE_SIZE * PAGE_SIZE)
             with saying(language):
                 await self._fill()
 
-        with ui.row().classes("items-center"):
-            ui.button("←", on_click=lambda: turn(-PAGE_SIZE)).props(f'flat aria-label="{_BACK.to(language)}"')
-            ui.label(_RANGE.to(language, first=self._start + 1, last=self._start + shown, total=total))
-            ui.button("→", on_click=lambda: turn(PAGE_SIZE)).props(f'flat aria-label="{_NEXT.to(language)}"')
+        where = components.RANGE.to(language, first=self._start + 1, last=self._start + shown, total=total)
+        components.pager(turn, where, language)
 
     def _answer(self, one: ExpertAnswer) -> None:
         language = self._who.language

@@ -1,13 +1,14 @@
 """Pages that changed, or went from their source, under answers that rest on them, those with the most answers first.
 Source: sources.md §4."""
 
+from functools import partial
+
 from nicegui import ui
 from starlette.requests import Request
 
 from adapters.web import markdown
-from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
-from adapters.web.pages.shared.live import kept_live
+from adapters.web.pages.shared.live import live_list
 from adapters.web.visitor import Site, Visitor
 from bot.records import ChangedPage
 from bot.texts import changes_text
@@ -42,21 +43,7 @@ class _Changed:
         ui.label(_ABOUT.to(self._who.language)).classes("kotae-quiet")
         if self._off:
             ui.label(_OFF.to(self._who.language)).mark("off")
-        self._listed = ui.column().classes("full-width")
-        await self._fill()
-        await kept_live(self._state, self._fill, every=5.0)
-
-    async def _state(self) -> list[ChangedPage]:
-        return await self._living.listed(self._who.readers)
-
-    async def _fill(self) -> None:
-        found = await self._state()
-        self._listed.clear()
-        with self._listed:
-            if not found:
-                components.empty(_NONE.to(self._who.language))
-            for one in found:
-                self._card(one)
+        await live_list(partial(self._living.listed, self._who.readers), self._card, _NONE.to(self._who.language))
 
     def _card(self, one: ChangedPage) -> None:
         language = self._who.language

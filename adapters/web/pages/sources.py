@@ -2,16 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 
 from nicegui import ui
 from starlette.requests import Request
 
 from adapters.web.channel.rooms import actor
-from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import Page, saying
-from adapters.web.pages.shared.live import kept_live
+from adapters.web.pages.shared.live import live_list
 from adapters.web.visitor import Site, Visitor
 from bot.sources.card import KINDS, details, synced
 from bot.sources.sources import NewSource, SourceStatus
@@ -72,21 +72,8 @@ class _Sources:
             with ui.row():
                 ui.button(_ADD.to(language), icon="add", on_click=self._add).props("outline no-caps").mark("add")
             ui.label(_LOCAL.to(language)).classes("kotae-quiet")
-        self._listed = ui.column().classes("full-width")
-        await self._fill()
-        await kept_live(self._state, self._fill, every=2.0)
-
-    async def _state(self) -> list[SourceStatus]:
-        return await self._sources.listed(self._who.readers)
-
-    async def _fill(self) -> None:
-        found = await self._state()
-        self._listed.clear()
-        with self._listed:
-            if not found:
-                components.empty(_NONE.to(self._who.language))
-            for one in found:
-                self._card(one)
+        listed = partial(self._sources.listed, self._who.readers)
+        self._fill = await live_list(listed, self._card, _NONE.to(language), every=2.0)
 
     def _card(self, one: SourceStatus) -> None:
         language, source = self._who.language, one.source

@@ -62,7 +62,6 @@ _YES = Text(en="Close it", ja="閉じる")
 _DONE = Text(en="Closed: {n}.", ja="{n} 件を閉じました。")
 _SAVE = Text(en="Save the answer", ja="回答を保存")
 _PAGE_OF = Text(en="page {page} of {pages}", ja="{page} / {pages} ページ")
-_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
 
 
 class _List:
@@ -178,10 +177,7 @@ class _List:
                 with saying(language):
                     await self._fill()
 
-            with ui.row().classes("items-center"):
-                ui.button("←", on_click=lambda: turn(-1)).props(f'flat aria-label="{_BACK.to(language)}"')
-                ui.label(_PAGE_OF.to(language, page=self._page, pages=pages))
-                ui.button("→", on_click=lambda: turn(1)).props(f'flat aria-label="{_NEXT.to(language)}"')
+            components.pager(turn, _PAGE_OF.to(language, page=self._page, pages=pages), language)
 
     # -- a question ----------------------------------------------------------------------------------------------------
 

@@ -116,7 +116,6 @@ COMMANDS: list[list[str]] = [
     ["answers", "--json"],
     ["answers", "edit", "ANSWER", "At pier nine."],
     ["answers", "edit", "ANSWER", "At pier nine.", "--json"],
-    ["answers", "list", "--json"],
     ["answers", "forget", "00000000"],
     ["answers", "forget", "ANSWER"],
     ["answers", "forget", "ANSWER", "--json"],

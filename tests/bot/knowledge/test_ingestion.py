@@ -13,6 +13,7 @@ import pytest
 from bot.knowledge.ingestion import FILES, LEASE, TRIES, WAITING, Ingestion
 from bot.store.audit import Audit
 from bot.store.ingestions import IngestionStore
+from bot.store.leases import inherit
 from bot.types import FileRef, IngestionRequest, Place
 from retrieval.i18n import Text
 from retrieval.types import TEAM, UnreadableError
@@ -221,7 +222,7 @@ async def test_no_step_of_the_clock_gives_one_to_two(
     async with aclosing(dead.ingestion.process(given, files)) as left:
         await anext(left)
         clock.now -= 2 * step
-        await IngestionStore(library.engine).inherit()  # as the next process of the home does
+        await inherit(library.engine, clock.now)  # as the next process of the home does
         assert {one.id for one in await start("next").ingestion.unfinished("slack")} == {given.id, held.id}
 
 

@@ -40,6 +40,7 @@ from bot.qa_pairs.worker import LEASE, WAITS
 from bot.records import AuditRecord, DocumentRow
 from bot.store.audit import Audit
 from bot.store.documents import Documents
+from bot.store.leases import inherit
 from bot.store.qa_jobs import ChunkPlace, HeldJob, PairJobs
 from bot.store.qa_pairs import PART, PairRows, Tracked
 from bot.store.usage import Usage
@@ -419,7 +420,7 @@ async def test_the_only_process_of_a_home_goes_on_at_once(library: Library, star
     job = await first.pairs.start(PUBLIC, document=verdict.document_id)
     async with first.pairs.working():
         await first.writer.begun.wait()
-        await second.pairs.inherit()
+        await inherit(library.engine, datetime.now(UTC))
         async with second.pairs.working():
             assert (await second.ended(job)).chunks == {"done": 2}
         for event in first.writer.held.values():

@@ -15,6 +15,7 @@ from bot.records import AuditRecord
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.engine import rows
+from bot.store.leases import inherit
 from bot.store.notifications import TRIES, Closed, Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.schema import notices as notice_table
@@ -196,7 +197,7 @@ async def test_a_process_is_given_a_notice_again_when_a_minute_of_its_own_has_pa
 async def test_what_another_process_was_saying_when_it_died_is_said_at_once(asked: Asked) -> None:
     await asked.close(await asked())
     (notice,) = await asked.notices.due("slack", owner="dead", now=NOW, until=NOW + MINUTE)
-    await asked.notices.inherit()
+    await inherit(asked.engine, NOW)
     assert await asked.notices.due("slack", owner="one", now=NOW - 10 * MINUTE, until=NOW) == [notice]
 
 

@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import Answered
 from bot.errors import LostError, StoreError
 from bot.store.engine import connect, read, write
+from bot.store.leases import inherit
 from bot.store.schema import answers, turns
 from bot.store.turns import TurnStore
 from bot.turns.queue import LEASE, QUEUE, TurnQueue
@@ -521,13 +522,13 @@ async def test_no_step_of_the_clock_takes_a_turn_from_the_process_that_has_it(
 
 @pytest.mark.parametrize("step", STEPS, ids=["forward", "back"])
 async def test_the_next_process_of_a_home_takes_over_at_once_whatever_the_clock_says(
-    process: Process, clock: Clock, step: timedelta
+    engine: AsyncEngine, process: Process, clock: Clock, step: timedelta
 ) -> None:
     dead, alive = process("dead"), process("alive")
     running, other = await claimed(dead, asked("1")), await claimed(dead, asked("2", thread="other"))
     await dead.start(running)
     clock.pass_(step)
-    await alive.inherit()
+    await inherit(engine, clock())
     clock.pass_(-2 * step)
     assert await alive.unfinished("slack") == [running.message, other.message]
     assert (await alive.start(await claimed(alive, asked("3")))).attempt == 1  # the dead hold up nobody

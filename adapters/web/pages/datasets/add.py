@@ -179,7 +179,7 @@ class AddDatasets:
             with saying(language):
                 collection = (where.value or "").strip()
                 check_name(collection)
-                author = person(self._who).id
+                author = person(self._who).actor.full_id
                 await app.datasets.start(Order(choice(), collection, scope.value, author, language, given()))
                 self._file = None  # the job gives it up
                 ui.notify(_STARTED.to(language), type="positive")

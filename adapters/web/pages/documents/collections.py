@@ -1,14 +1,13 @@
 """The collections on the documents page: what each is about and holds, made, described, renamed, merged, deleted."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import quote
 
 from nicegui import ui
 
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person
-from adapters.web.pages.shared.dialogs import CANCEL, confirmed
+from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from retrieval.i18n import Language, Text
@@ -139,7 +138,7 @@ class CollectionCards:
     # -- what is done -----------------------------------------------------------------------------------------------
 
     def _new(self) -> None:
-        with self._form(_NEW) as dialog:
+        with form(self._dialogs, _NEW, self._language) as dialog:
             name = ui.input(_NAME.to(self._language)).classes("full-width").props("outlined maxlength=80")
             about = ui.textarea(_ABOUT.to(self._language)).classes("full-width").props("outlined autogrow")
 
@@ -149,10 +148,10 @@ class CollectionCards:
                     await self._site.app.curating.describe(self._person, wanted, (about.value or "").strip())
                     await self._done(dialog, _SAVED.to(self._language))
 
-            self._buttons(dialog, _SAVE, save)
+            buttons(dialog, _SAVE, save, self._language).mark("do")
 
     def _describe(self, info: CollectionInfo) -> None:
-        with self._form(_EDIT) as dialog:
+        with form(self._dialogs, _EDIT, self._language) as dialog:
             name = ui.input(_NAME.to(self._language), value=info.name).classes("full-width")
             name.props("outlined maxlength=80")
             about = ui.textarea(_ABOUT.to(self._language), value=info.description).classes("full-width")
@@ -171,11 +170,11 @@ class CollectionCards:
                         await curating.describe(self._person, wanted, (about.value or "").strip())
                     await self._done(dialog, _SAVED.to(self._language))
 
-            self._buttons(dialog, _SAVE, save)
+            buttons(dialog, _SAVE, save, self._language).mark("do")
 
     def _merge(self) -> None:
         language, names = self._language, [info.name for info in self._infos]
-        with self._form(_MERGE) as dialog:
+        with form(self._dialogs, _MERGE, self._language) as dialog:
             sources = ui.select(names, label=_FROM.to(language), multiple=True, value=[]).classes("full-width")
             sources.props("use-chips").mark("merge-from")
             into = ui.select(names, label=_INTO.to(language), new_value_mode="add-unique").classes("full-width")
@@ -193,7 +192,7 @@ class CollectionCards:
                     moved = await self._site.app.curating.merge(self._person, chosen, target)
                     await self._done(dialog, _MERGED.to(language, n=moved, into=target))
 
-            self._buttons(dialog, _DO_MERGE, save)
+            buttons(dialog, _DO_MERGE, save, self._language).mark("do")
 
     async def _merging(self, chosen: Sequence[str], target: str) -> str:
         """The question that is asked before a merge: how many documents go where, as far as they are seen here."""
@@ -219,19 +218,6 @@ class CollectionCards:
             await self._changed()
 
     # -- forms ------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _form(self, title: Text) -> Iterator[ui.dialog]:
-        with self._dialogs, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
-            dialog.props["aria-label"] = title.to(self._language)
-            ui.label(title.to(self._language)).classes("text-h6")
-            yield dialog
-        dialog.on("hide", dialog.delete)
-
-    def _buttons(self, dialog: ui.dialog, text: Text, do: Callable[[], object]) -> None:
-        with ui.row():
-            ui.button(text.to(self._language), on_click=do).props("unelevated no-caps").mark("do")
-            ui.button(CANCEL.to(self._language), on_click=dialog.close).props("flat no-caps")
 
     async def _done(self, dialog: ui.dialog, text: str) -> None:
         dialog.close()

@@ -9,7 +9,7 @@ from nicegui import ui
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.curators import person, readers_of
-from adapters.web.pages.shared.dialogs import CANCEL, buttons, confirmed, form
+from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentOrder, DocumentRow
@@ -37,7 +37,6 @@ _EMPTY = Text(
     ja="文書はまだありません。上のフォームからファイルやテキストを追加できます。",
 )
 _NO_MATCH = Text(en="No documents match.", ja="条件に合う文書はありません。")
-_RANGE = Text(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
 _HIDDEN = Text(en="{n} more belong to places you are not in.", ja="ほかに、参加していない場所の文書が {n} 件あります。")
 _FACTS = Text(
     en="{collection} · {chunks} chunk{chunks:|s} · {readers} · added",
@@ -65,7 +64,6 @@ _STARTED = Text(
     ja="バックグラウンドで処理しています。進み具合は上に表示されます。",
 )
 _SEVERAL = Text(en="{n} document{n:|s}", ja="文書 {n} 件")
-_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
 _NAMED = 10  # in a question
 
 
@@ -109,19 +107,14 @@ class Acts:
             if not common:
                 ui.notify(_NO_CHOICE.to(language), type="warning")
                 return
-            with ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
-                dialog.props["aria-label"] = _RESCOPE.to(language)
-                ui.label(_RESCOPE.to(language)).classes("text-h6")
+            with form(self._ground, _RESCOPE, language) as dialog:
                 ui.label("\n".join(row.name for row in rows[:_NAMED])).classes("kotae-pre kotae-quiet")
                 # Narrow ones first, and none chosen: nothing is shown to outsiders by a slip.
                 common.sort(key=lambda scope: (TEAM, EVERYONE).index(scope) if scope in (TEAM, EVERYONE) else -1)
                 chosen = ui.radio({scope: readers_of(scope, self._who) for scope in common})
                 chosen.props(f'aria-label="{_SCOPE.to(language)}"').mark("rescope-to")
-                with ui.row():
-                    do = ui.button(_RESCOPE.to(language), on_click=lambda: self._rescope(rows, chosen.value, dialog))
-                    do.props("unelevated no-caps").mark("do").bind_enabled_from(chosen, "value", bool)
-                    ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
-            dialog.on("hide", dialog.delete)
+                do = buttons(dialog, _RESCOPE, lambda: self._rescope(rows, chosen.value, dialog), language)
+                do.mark("do").bind_enabled_from(chosen, "value", bool)
 
     async def move(self, rows: list[DocumentRow]) -> None:
         """Ask for the collection, and put them there."""
@@ -311,10 +304,12 @@ class DocumentTable:
             return
         with ui.row().classes("items-center"):
             back = ui.button(icon="chevron_left", on_click=lambda: self._turn(-PAGE)).props("flat dense round")
-            back.props(f'aria-label="{_BACK.to(language)}"').set_enabled(self._start > 0)
-            ui.label(_RANGE.to(language, first=self._start + 1, last=self._start + shown, total=total))
+            back.props(f'aria-label="{components.BACK.to(language)}"').set_enabled(self._start > 0)
+            ui.label(components.RANGE.to(language, first=self._start + 1, last=self._start + shown, total=total))
             on = ui.button(icon="chevron_right", on_click=lambda: self._turn(PAGE)).props("flat dense round")
-            on.props(f'aria-label="{_NEXT.to(language)}"').mark("next").set_enabled(self._start + shown < total)
+            on.props(f'aria-label="{components.NEXT.to(language)}"').mark("next").set_enabled(
+                self._start + shown < total
+            )
 
     async def _turn(self, by: int) -> None:
         self._start = max(0, self._start + by)

@@ -13,7 +13,7 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.components import LiveCards
 from adapters.web.pages.shared.curators import person, readers_of
-from adapters.web.pages.shared.dialogs import CANCEL, confirmed
+from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
@@ -32,7 +32,6 @@ _EVERYTHING = Text(en="Show all", ja="すべて表示")
 _NONE = Text(en="There are no pairs yet.", ja="Q/A ペアはまだありません。")
 _NO_MATCH = Text(en="No pairs match.", ja="該当するペアはありません。")
 _PAGE_OF = Text(en="page {page} of {pages}, {n} pair{n:|s}", ja="{page} / {pages} ページ（{n} 件）")
-_BACK, _NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
 _BULK: dict[Decision, Text] = {
     "approved": Text(en="Approve all shown ({n})", ja="表示中の {n} 件をすべて承認"),
     "rejected": Text(en="Reject all shown ({n})", ja="表示中の {n} 件をすべて却下"),
@@ -103,10 +102,7 @@ class PairReview:
             self._reject = ui.button("", icon="block", on_click=lambda: self._bulk("rejected")).props("flat no-caps")
         self._none = ui.label().classes("kotae-empty")
         self._cards = LiveCards(ui.column().classes("full-width"), self._card)
-        with ui.row().classes("items-center") as self._foot:
-            ui.button("←", on_click=lambda: self._turn(-1)).props(f'flat aria-label="{_BACK.to(language)}"')
-            self._where = ui.label()
-            ui.button("→", on_click=lambda: self._turn(1)).props(f'flat aria-label="{_NEXT.to(language)}"')
+        self._foot, self._where = components.pager(self._turn, "", language)
         await self.refresh()
 
     def _card(self) -> PairCard:
@@ -249,8 +245,7 @@ class PairReview:
     def _edit(self, pair: Pair) -> None:
         """Other words for a pair."""
         language = self.who.language
-        with self._ground, ui.dialog(value=True) as dialog, ui.card().classes("kotae-dialog"):
-            ui.label(_EDIT.to(language)).classes("text-h6")
+        with form(self._ground, _EDIT, language) as dialog:
             question = ui.textarea(_QUESTION.to(language), value=pair.question).classes("full-width")
             question.props(f"outlined autogrow maxlength={QUESTION}").mark("question")
             answer = ui.textarea(_ANSWER.to(language), value=pair.answer).classes("full-width")
@@ -264,7 +259,4 @@ class PairReview:
                     dialog.close()
                     await self.refresh()
 
-            with ui.row():
-                ui.button(_SAVE.to(language), on_click=save).props("unelevated no-caps").mark("save")
-                ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
-        dialog.on("hide", dialog.delete)
+            buttons(dialog, _SAVE, save, language).mark("save")

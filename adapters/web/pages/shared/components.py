@@ -1,7 +1,7 @@
 """Pieces that several pages draw alike: headings, moments, numbers, passages, tables, charts; and cards that follow
 what they show without being drawn anew, so that what somebody has opened or pressed stays."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -17,6 +17,8 @@ from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Language, Text
 
 DAY, MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
+BACK, NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
+RANGE = Text(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
 _IN_DOCUMENT = Text(en="Show in the document", ja="文書で表示")
 _ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 # Of a chart's words and axes, as this browser has it (NiceGUI evaluates names that begin with a colon); then of its
@@ -110,6 +112,15 @@ def in_document(document_id: str, chunk: int, quoted: str = "") -> str:
     """The address of a document at a chunk of it, where the quoted words are marked."""
     at = {"document": document_id, "chunk": str(chunk)} | ({"quote": quoted} if quoted else {})
     return f"/documents?{urlencode(at, quote_via=quote, errors='replace')}"
+
+
+def pager(turn: Callable[[int], Awaitable[None]], where: str, language: Language) -> tuple[ui.row, ui.label]:
+    """The buttons that `turn` pages, by -1 and by 1, and between them `where` one is; the row, and that label."""
+    with ui.row().classes("items-center") as row:
+        ui.button("←", on_click=lambda: turn(-1)).props(f'flat aria-label="{BACK.to(language)}"')
+        label = ui.label(where)
+        ui.button("→", on_click=lambda: turn(1)).props(f'flat aria-label="{NEXT.to(language)}"')
+    return row, label
 
 
 def scores_text(scores: Mapping[str, float]) -> str:

@@ -25,11 +25,12 @@ def form(ground: ui.element, title: Text, language: Language) -> Iterator[ui.dia
     dialog.on("hide", dialog.delete)
 
 
-def buttons(dialog: ui.dialog, text: Text, do: Callable[[], Awaitable[None]], language: Language) -> None:
-    """One that does it, and one that does not."""
+def buttons(dialog: ui.dialog, text: Text, do: Callable[[], Awaitable[None]], language: Language) -> ui.button:
+    """One that does it, which is returned, and one that does not."""
     with ui.row():
-        ui.button(text.to(language), on_click=do).props("unelevated no-caps")
+        button = ui.button(text.to(language), on_click=do).props("unelevated no-caps")
         ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
+    return button
 
 
 async def confirmed(question: str, do: str, language: Language, *, bad: bool = True) -> bool:
