@@ -90,6 +90,18 @@ MUTATIONS = (
         ("tests/retrieval/index/test_index.py::test_a_view_of_a_server_shows_exactly_what_it_may",),
     ),
     Mutation(
+        "a question's collections",
+        "bot/app.py",
+        ("queries, allowed, chosen or within, written_by", "queries, allowed, chosen, written_by"),
+        ("tests/bot/test_app.py::test_only_the_chosen_collections_are_searched",),
+    ),
+    Mutation(
+        "a text that may hold a secret is looked at",
+        "bot/logs.py",
+        ("AKIA|ASIA\"\n", "AKIA\"\n"),
+        ("tests/bot/test_logs.py::test_no_secret_gets_out_by_any_way",),
+    ),
+    Mutation(
         "a check of the same draft after something was forgotten",
         "agent/run.py",
         ("if self._check is None or self._check[0] != asked:", "if self._check is None or self._check[0][0] != text:"),
