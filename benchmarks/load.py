@@ -1,12 +1,16 @@
 """Many turns at once, each with a model that takes five seconds: when they are done, what the event loop had of it.
 
-    python -m benchmarks.load [--corpus FOLDER ...] [--chunks 20000] [--turns 200] [--seconds 5]
+    python -m benchmarks.load [--corpus FOLDER ...] [--chunks 20000] [--turns 200] [--seconds 5] [--unique 300]
+    python -m benchmarks.load --chat [--corpus FOLDER ...] --chunks 94000 --unique 6000
 
 The real stores and the real embedder; the model answers from a script after its time. Three loads: turns that need no
 search, turns with one search each, all at the same moment (the limit: what the model takes, and 1.2 times what the turns
 cost one after another, on all cores), and one channel that floods while ten others ask a little,
 with room for ten turns at once: how long each channel waits, and how even that is (Jain's index of the waits of the
-ten)."""
+ten).
+
+`--chat`: the whole application without a model, asked all at once by `POST /chat`. Its answerer compares the lines that it
+reads by meaning, so the texts have to be many (`--unique`; each takes 40 ms to embed)."""
 
 import argparse
 import asyncio
@@ -25,6 +29,7 @@ import psutil  # type: ignore[import-untyped]
 from agent.events import Answered
 from agent.models.base import ToolCall
 from agent.tools import SEARCH
+from benchmarks.asks import answering, post
 from benchmarks.homes import Asked, Texts, furnish
 from benchmarks.loop import watched
 from benchmarks.search_latency import CACHE
@@ -38,6 +43,7 @@ from tests.fakes.scripted import Reply, ScriptedModel
 LIMIT = 1.0  # seconds beyond the model's, for turns without a search
 OVERHEAD = 1.2  # of the turns' own cost, for those with one
 ALONE = 40  # turns
+CHAT = 10  # seconds
 STALL = 250  # ms
 GROWTH = 300  # MB
 FLOODER, QUIET, ROOM = 100, 10, 10
@@ -148,10 +154,28 @@ async def measure(home: Path, texts: Texts, chunks: int, turns: int, seconds: fl
         await flood(crowded, 0.2)
 
 
-async def run(folders: Sequence[Path], chunks: int, turns: int, seconds: float) -> None:
-    texts = await asyncio.to_thread(Texts, folders, 300)
+async def chat(home: Path, texts: Texts, chunks: int, turns: int) -> None:
+    """Questions that share their words with a passage, all at once."""
+    questions = [texts.questions(n, chunks)[0].text for n in range(turns)]
+    async with answering(home) as (_, http):
+        await post(http, texts.questions(turns, chunks)[0].text)
+        began, worked = time.perf_counter(), time.process_time()
+        replies = await asyncio.gather(*(post(http, question) for question in questions))
+        whole, work = time.perf_counter() - began, time.process_time() - worked
+    good = sum(reply["outcome"] == "answered" for reply in replies)
+    print(
+        f"{turns} POST /chat at once without a model, {chunks:,} chunks: {good} answered, all done after {whole:.1f} s "
+        f"(limit {CHAT}), {work:.1f} s of processor time"
+    )
+
+
+async def run(folders: Sequence[Path], chunks: int, turns: int, seconds: float, unique: int, *, chats: bool) -> None:
+    texts = await asyncio.to_thread(Texts, folders, unique)
     with tempfile.TemporaryDirectory() as folder:
         await furnish(Path(folder), texts, chunks)
+        if chats:
+            await chat(Path(folder), texts, chunks, turns)
+            return
         await measure(Path(folder), texts, chunks, turns, seconds)
 
 
@@ -161,8 +185,10 @@ def main() -> None:
     options.add_argument("--chunks", type=int, default=20_000)
     options.add_argument("--turns", type=int, default=200)
     options.add_argument("--seconds", type=float, default=5.0)
+    options.add_argument("--unique", type=int, default=300, help="pieces of text embedded once")
+    options.add_argument("--chat", action="store_true", help="questions to the whole application instead")
     chosen = options.parse_args()
-    asyncio.run(run(chosen.corpus, chosen.chunks, chosen.turns, chosen.seconds))
+    asyncio.run(run(chosen.corpus, chosen.chunks, chosen.turns, chosen.seconds, chosen.unique, chats=chosen.chat))
 
 
 if __name__ == "__main__":
