@@ -42,6 +42,7 @@ CONVERTER = 3  # counts up with every change of what is written, so that an upgr
 CLOSE_ENOUGH = 0.995  # cosine between the 4-bit weights and their 7-bit form; .9986 measured with AVX2 and no VNNI
 
 _SOURCE = "e5-small-q4.bin"
+_FOLDER = "multilingual-e5-small-{source}-v{converter}"
 _CONTENTS = "contents.json"
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[3:]; from retrieval.embeddings.bundled_e5 import make_and_tell;"
@@ -88,7 +89,7 @@ def available() -> bool:
 
 def folder_in(cache: Path) -> Path:
     """The folder into which `prepare` puts the model: another place for other weights or another converter."""
-    return cache / f"multilingual-e5-small-{SOURCE_SHA256[:12]}-v{CONVERTER}"
+    return cache / _FOLDER.format(source=SOURCE_SHA256[:12], converter=CONVERTER)
 
 
 def prepare(cache: Path) -> Path:
@@ -113,6 +114,7 @@ def prepare(cache: Path) -> Path:
             made.mkdir()
             form, agreement = _make_apart(weights, made)
             _install(made, folder, Path(workshop) / "broken")
+        _drop_earlier(cache)
     except OSError as problem:
         words = problem.strerror or type(problem).__name__
         raise EmbeddingError(_UNWRITABLE, folder=str(cache), problem=words) from problem
@@ -158,6 +160,13 @@ def _sweep(cache: Path, name: str) -> None:
     for left in cache.glob(f".{name}.*"):
         if time.time() - left.stat().st_mtime > _STALE_SECONDS:
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _drop_earlier(cache: Path) -> None:
+    """Remove what earlier converters made, 0.1 GB each. A process of an earlier version makes its own anew."""
+    for converter in range(CONVERTER):
+        for folder in cache.glob(_FOLDER.format(source="*", converter=converter)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _install(made: Path, folder: Path, broken: Path) -> None:

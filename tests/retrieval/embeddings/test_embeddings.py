@@ -157,10 +157,12 @@ def test_a_damaged_folder_is_made_anew_by_two_processes_at_once(tmp_path: Path) 
     with (damaged / "weights.bin").open("r+b") as model:
         model.seek(1_000_000)
         model.write(b"damage")
+    earlier = tmp_path / good.name.replace(f"-v{bundled_e5.CONVERTER}", "-v1")
+    shutil.copytree(good, earlier)
     with ThreadPoolExecutor(2) as threads:  # each converts in a process of its own
         made = set(threads.map(bundled_e5.prepare, [tmp_path] * 2))
     assert made == {damaged}
-    assert [path.name for path in tmp_path.iterdir()] == [good.name]  # no scraps
+    assert [path.name for path in tmp_path.iterdir()] == [good.name]  # no scraps, nor what an earlier version made
     for name in (
         "model.onnx",
         "weights.bin",
