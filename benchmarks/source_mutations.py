@@ -250,7 +250,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: what changes while a thread is read is read again",
         FOLLOWED,
-        ("followed_pages.c.due_at.is_not_distinct_from(seen)", "followed_pages.c.source == id"),
+        ("its.due_at.is_not_distinct_from(seen)", "followed_pages.c.source == id"),
         (f"{TALKS}::test_what_changes_while_a_thread_is_read_is_read_again",),
     ),
     (
@@ -583,6 +583,21 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "bot/store/followed.py",
         ('for name in ("due_at", "cursor") if seen is not None else ():', "for name in ():"),
         (f"{TESTS}::test_what_changes_during_a_look_is_looked_at_again",),
+    ),
+    (
+        "Channels: who wants out while they are read is silenced",
+        "bot/store/followed.py",
+        (
+            'values: dict[str, Any] = {"version": SILENCED if silenced else page.version',
+            'values: dict[str, Any] = {"version": page.version',
+        ),
+        ("tests/bot/store/test_followed.py",),
+    ),
+    (
+        "Channels: a look that began before does not hide it",
+        "bot/store/followed.py",
+        ('"version": case((still, SILENCED), else_=values["version"]),', '"version": values["version"],'),
+        ("tests/bot/store/test_followed.py",),
     ),
     (
         "Folder: what changes between two calls is told",

@@ -213,7 +213,7 @@ class Sources:
         too. What the others said is read again."""
         for source, ref, page in await self._store.silenced():
             await self._knowledge.forget(page.document or "")
-            await self._store.forgotten(source, ref, page)
+            await self._store.forgotten(source, ref, page.document or "", self._clock())
 
     async def pause(self, actor: Actor, name: str, readers: Readers) -> None:
         await self._turn(actor, name, readers, "paused", "source pause")
@@ -336,6 +336,7 @@ class Sources:
                 cursor = await work.run(followed)
                 while whole and isinstance(followed, ChannelSource) and followed.more and not work.report.gone:
                     cursor = await work.run(followed)
+                await self.silence()  # who asked for it while their words were read
             except (RAGToolError, StoreError) as error:
                 await self._failed(source, error)
                 raise

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -112,13 +112,25 @@ class FollowedSources(Store):
         return {row.ref: _page(row) for row in found}
 
     async def note(self, id: str, ref: str, page: FollowedPage, *, seen: datetime | None = None) -> None:
-        """`seen`: when it was due before it was read; what has changed in it since leaves it due."""
-        values = {"version": page.version, "document": page.document, "refusal": _said(page.refusal)}
-        values["people"] = f" {' '.join(page.people)} " if page.people else None
-        due_at = case((followed_pages.c.due_at.is_not_distinct_from(seen), page.due_at), else_=followed_pages.c.due_at)
-        added = insert(self._engine, followed_pages).values(source=id, ref=ref, due_at=page.due_at, **values)
-        changed = added.on_conflict_do_update(index_elements=["source", "ref"], set_=values | {"due_at": due_at})
-        await execute(self._engine, changed)
+        """`seen`: when it was due before it was read; what has changed in it since leaves it due. Somebody who did not
+        want to be found any more while it was read is silenced all the same."""
+        its = followed_pages.c
+        still = and_(its.version == SILENCED, its.document.is_not(None))
+        unwanted = select(unheard.c.person).where(unheard.c.person.in_([_hash(each) for each in page.people]))
+
+        def note(db: Connection) -> None:
+            silenced = bool(page.people) and db.execute(unwanted.limit(1)).first() is not None
+            values: dict[str, Any] = {"version": SILENCED if silenced else page.version, "document": page.document}
+            values["refusal"] = _said(page.refusal)
+            values["people"] = f" {' '.join(page.people)} " if page.people and not silenced else None
+            anew = values | {
+                "version": case((still, SILENCED), else_=values["version"]),
+                "due_at": case((its.due_at.is_not_distinct_from(seen), page.due_at), else_=its.due_at),
+            }
+            added = insert(db, followed_pages).values(source=id, ref=ref, due_at=page.due_at, **values)
+            db.execute(added.on_conflict_do_update(index_elements=["source", "ref"], set_=anew))
+
+        await change(self._engine, note)
 
     async def drop(self, id: str, refs: Collection[str]) -> None:
         def drop(db: Connection) -> None:
@@ -211,9 +223,11 @@ class FollowedSources(Store):
         )
         return [(row.source, row.ref, _page(row)) for row in await rows(self._engine, wanted)]
 
-    async def forgotten(self, id: str, ref: str, page: FollowedPage) -> None:
-        """Its document is gone; what others said in it may be read again."""
-        await self.note(id, ref, replace(page, version="", document=None, people=()), seen=page.due_at)
+    async def forgotten(self, id: str, ref: str, document: str, now: datetime) -> None:
+        """A silenced page's document is gone; what others said in it may be read again."""
+        its = followed_pages.c
+        done = update(followed_pages).where(its.source == id, its.ref == ref, its.document == document)
+        await execute(self._engine, done.values(version="", document=None, people=None, due_at=now))
 
 
 SILENCED = "silenced"  # the version of a page whose document somebody does not want to be found in

@@ -1,0 +1,50 @@
+"""Who does not want to be found in channels is forgotten also where their words are being read at that moment."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from bot.records import AuditRecord
+from bot.store.followed import SILENCED, FollowedPage, FollowedSource, FollowedSources
+
+NOW = datetime(2026, 9, 21, 9, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+BEN, ANN = "slack:U2", "slack:U1"
+
+
+@pytest.fixture
+async def store(engine: AsyncEngine) -> FollowedSources:
+    made = FollowedSources(engine)
+    talk = FollowedSource("5" * 32, "talk", "channel", "slack:T1:C1", {}, "talk", "team", 30, ANN, NOW, NOW)
+    assert await made.add(talk, AuditRecord(ANN, "source add", "talk", "on"))
+    return made
+
+
+async def noted(store: FollowedSources, document: str, *people: str, seen: datetime | None = None) -> None:
+    await store.note("5" * 32, "1.0", FollowedPage("read", document, people=people), seen=seen)
+
+
+async def test_a_thread_that_was_being_read_is_silenced_whether_it_was_noted_before_or_not(
+    store: FollowedSources,
+) -> None:
+    await store.leave_out(BEN, NOW)
+    await noted(store, "d1", ANN, BEN)
+    ((source, ref, page),) = await store.silenced()
+    assert (source, ref, page.document, page.version) == ("5" * 32, "1.0", "d1", SILENCED)
+    await store.forgotten(source, ref, "d1", NOW)
+    assert await store.silenced() == []
+    assert (await store.pages(source))[ref] == FollowedPage("", due_at=NOW)
+
+
+async def test_what_was_read_before_somebody_wanted_out_does_not_hide_that_they_do(store: FollowedSources) -> None:
+    await noted(store, "d1", BEN)
+    await store.leave_out(BEN, LATER)
+    await noted(store, "d1", ANN)  # a look that had begun earlier, and had seen nothing of him
+    ((source, ref, page),) = await store.silenced()
+    assert (page.document, page.due_at) == ("d1", LATER)
+    await store.forgotten(source, ref, "another document", NOW)
+    assert len(await store.silenced()) == 1
+    await store.forgotten(source, ref, "d1", NOW)
+    await noted(store, "d2", ANN, seen=NOW)
+    assert await store.silenced() == [] and (await store.pages(source))[ref].document == "d2"
