@@ -63,7 +63,7 @@ from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Place, Post, Preferences, Recipient
-from bot.waiting import stopped
+from bot.waiting import beside, stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -144,18 +144,15 @@ class DiscordAdapter:
             self._client, self._context, self._servers = client, context, Servers(client, rest)
             self._waits = bot.holding.shared
             history = DiscordHistory(self, partial(self._found, forums=True), context, lambda: client.heard)
-            reading = asyncio.create_task(
-                bot.sources.channels.read(PLATFORM, history, self.ready), name="discord-history"
-            )
-            try:
-                async with bot.holding.hold(PLATFORM) as lost:
+            reading = bot.sources.channels.read(PLATFORM, history, self.ready)
+            async with beside(reading, "discord-history"):
+                try:
+                    async with bot.holding.hold(PLATFORM) as lost:
+                        self._waits = False
+                        await self._serve(client, context, questions, events, lost)
+                finally:
                     self._waits = False
-                    await self._serve(client, context, questions, events, lost)
-            finally:
-                self._waits = False
-                self._client = self._context = self._servers = None
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
+                    self._client = self._context = self._servers = None
 
     async def _serve(
         self,

@@ -235,10 +235,8 @@ class Datasets:
     async def close(self) -> None:
         """Leave the jobs to whoever looks for some, or to the next start. Never raises."""
         tasks = set(self._tasks.values())
-        for task in tasks:
-            task.cancel()
+        await stopped(*tasks)
         if tasks:
-            await asyncio.wait(tasks)
             try:
                 await self._rows.release(owner=self._owner)
             except StoreError:
