@@ -50,8 +50,6 @@ _LOCAL = re.compile(
     re.I,
 )
 _CITED = re.compile(r"\^?\d{1,3}(?:\s*,\s*\d{1,3})*")
-
-
 _SPACES = re.compile("[\n\t\u3000]+")
 _SELECTORS = re.compile("[\ufe00-\ufe0f]")
 
