@@ -2,14 +2,14 @@
 be asked. Source: product.md §4."""
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import execute, insert, rows
+from bot.store.engine import columns, execute, insert, rows
 from bot.store.locks import Mutex
 from bot.store.schema import asks, opt_outs
 from bot.types import Place
@@ -44,8 +44,7 @@ class Asks:
 
     async def add(self, ask: PersonAsk) -> bool:
         """Keep one before it is sent. False: this turn's question has been brought to somebody already."""
-        values = {name: getattr(ask, name) for name in ask.__dataclass_fields__ if name != "place"}
-        added = insert(self._engine, asks).values(**values, **asdict(ask.place))
+        added = insert(self._engine, asks).values(columns(ask))
         return bool(await execute(self._engine, added.on_conflict_do_nothing(index_elements=["turn"])))
 
     async def get(self, turn: str) -> PersonAsk | None:

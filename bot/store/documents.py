@@ -12,7 +12,7 @@ from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
 from bot.store.changed_documents import note_change, rename_citations
 from bot.store.contents import keep
-from bot.store.engine import execute, insert, on_server, read, rows, write
+from bot.store.engine import columns, execute, insert, on_server, read, rows, write
 from bot.store.schema import changed_documents, collections, documents, pair_documents, sources
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
@@ -132,7 +132,7 @@ class Documents:
 
         Raises OvertakenError, IntegrityError when another document has this collection, scope and name.
         """
-        values = {name: getattr(row, name) for name in row.__dataclass_fields__}
+        values = columns(row)
         async with write(self._engine) as db:
             if markdown is not None and on_server(self._engine):
                 await keep(db, row.markdown, markdown)

@@ -395,6 +395,13 @@ def at_place(table: Table, place: Place) -> ColumnElement[bool]:
     return and_(*(table.c[name] == value for name, value in asdict(place).items()))
 
 
+def columns(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by the names of their columns; its place has three."""
+    values = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    place = values.pop("place", None)
+    return values if place is None else values | asdict(place)
+
+
 def storable(text: str) -> str:
     """People's text as every database takes it: without NUL and lone surrogates (a terminal can send both)."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()

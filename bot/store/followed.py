@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, and_, case, delete, literal, select, update
+from sqlalchemy import Connection, Select, and_, case, delete, literal, select, update
 
 from bot.records import AuditRecord
 from bot.store.audit import traced
-from bot.store.engine import Store, change, execute, insert, rows
+from bot.store.engine import Store, change, columns, execute, insert, rows
 from bot.store.leases import take
 from bot.store.schema import followed, followed_pages, unheard
 from retrieval.i18n import Text
@@ -116,7 +116,7 @@ class FollowedSources(Store):
         want to be found any more while it was read is silenced all the same."""
         its = followed_pages.c
         still = and_(its.version == SILENCED, its.document.is_not(None))
-        unwanted = select(unheard.c.person).where(unheard.c.person.in_([_hash(each) for each in page.people]))
+        unwanted = _unheard(map(_hash, page.people))
 
         def note(db: Connection) -> None:
             silenced = bool(page.people) and db.execute(unwanted.limit(1)).first() is not None
@@ -213,7 +213,7 @@ class FollowedSources(Store):
     async def left_out(self, people: Collection[str]) -> frozenset[str]:
         """Of these people those who do not want to be found."""
         hashes = {_hash(person): person for person in people}
-        found = await rows(self._engine, select(unheard.c.person).where(unheard.c.person.in_(hashes)))
+        found = await rows(self._engine, _unheard(hashes))
         return frozenset(hashes[row.person] for row in found)
 
     async def silenced(self) -> list[tuple[str, str, FollowedPage]]:
@@ -243,6 +243,10 @@ def leave_out(db: Connection, person: str, now: datetime) -> int:
     return db.execute(silenced).rowcount
 
 
+def _unheard(hashes: Iterable[str]) -> Select[str]:
+    return select(unheard.c.person).where(unheard.c.person.in_([*hashes]))
+
+
 def _hash(person: str) -> str:
     return hashlib.sha256(person.encode()).hexdigest()
 
@@ -253,8 +257,7 @@ def _page(row: Any) -> FollowedPage:
 
 
 def _values(source: FollowedSource) -> dict[str, Any]:
-    values = {name: getattr(source, name) for name in FollowedSource.__dataclass_fields__}
-    return values | {"options": dict(source.options), "trouble": _said(source.trouble)}
+    return columns(source) | {"options": dict(source.options), "trouble": _said(source.trouble)}
 
 
 def _source(row: Any) -> FollowedSource:

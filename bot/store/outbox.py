@@ -6,13 +6,12 @@ have what the last rows would have told, and is then looked at.
 """
 
 from collections.abc import Collection
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 
-from bot.store.engine import Store, at_place, change, execute, insert, rows
+from bot.store.engine import Store, at_place, change, columns, execute, insert, rows
 from bot.store.schema import posts
 from bot.types import Place, Post
 
@@ -81,8 +80,7 @@ def _is(post: Post) -> ColumnElement[bool]:
 
 
 def _values(post: Post) -> dict[str, Any]:
-    values = {name: getattr(post, name) for name in Post.__dataclass_fields__ if name != "place"}
-    return values | asdict(post.place) | {"data": dict(post.data), "at": datetime.now(UTC)}
+    return columns(post) | {"data": dict(post.data), "at": datetime.now(UTC)}
 
 
 def _post(row: Any) -> Post:

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord, PairState
 from bot.store.audit import add_trace, traced
-from bot.store.engine import change, execute, insert, rows, storable
+from bot.store.engine import change, columns, execute, insert, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import documents, pair_documents, pairs
 from retrieval.types import QAPair, Readers
@@ -229,7 +229,7 @@ class PairRows:
 
     async def track(self, one: Tracked) -> None:
         """Before it is added, and after."""
-        values = {name: getattr(one, name) for name in Tracked.__dataclass_fields__}
+        values = columns(one)
         change_of = {name: value for name, value in values.items() if name not in ("source", "part")}
         added = insert(self._engine, pair_documents).values(**values)
         await execute(self._engine, added.on_conflict_do_update(index_elements=["source", "part"], set_=change_of))

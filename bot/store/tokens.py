@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select, update
 
 from bot.records import AuditRecord, ProgramToken
 from bot.store.audit import traced
-from bot.store.engine import Store, change, insert, rows
+from bot.store.engine import Store, change, columns, insert, rows
 from bot.store.schema import tokens
 
 
@@ -20,8 +20,7 @@ class ProgramTokens(Store):
 
     async def add(self, token: ProgramToken, digest: str, trace: AuditRecord) -> bool:
         """Keep it by the hash of its secret, never by the secret. False: there is one of this name."""
-        values = {name: getattr(token, name) for name in ProgramToken.__dataclass_fields__}
-        added = insert(self._engine, tokens).values(**values, digest=digest)
+        added = insert(self._engine, tokens).values(**columns(token), digest=digest)
         return await traced(self._engine, trace, added.on_conflict_do_nothing(index_elements=["name"]))
 
     async def revoke(self, name: str, trace: AuditRecord) -> bool:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
-from bot.store.engine import at_place, change, execute, insert, read, rows, storable
+from bot.store.engine import at_place, change, columns, execute, insert, read, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import answers, asks, notices, questions, turns
 from bot.store.time_spans import TimeSpan, count, of, table
@@ -237,9 +237,8 @@ def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
 
 
 def _values(miss: MissedQuestion) -> dict[str, Any]:
-    values = {name: getattr(miss, name) for name in MissedQuestion.__dataclass_fields__}
     texts = {"question": storable(miss.question), "detail": storable(miss.detail)}
-    return values | texts | {"searched": list(miss.searched)}
+    return columns(miss) | texts | {"searched": list(miss.searched)}
 
 
 def _alike(wanted: WantedQuestions) -> ColumnElement[bool]:

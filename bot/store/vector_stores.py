@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import Store, execute, insert, rows, write
+from bot.store.engine import Store, columns, execute, insert, rows, write
 from bot.store.locks import locked
 from bot.store.schema import documents, indexes, moves
 
@@ -92,7 +92,7 @@ class VectorStores(Store):
 
         One transaction: whoever reads before it uses the old store whole, whoever reads after it the new one.
         """
-        values = {name: getattr(row, name) for name in row.__dataclass_fields__}
+        values = columns(row)
         counted = update(documents).where(documents.c.id == bindparam("document")).values(chunks=bindparam("count"))
         async with write(self._engine) as db:
             await db.execute(delete(indexes))
