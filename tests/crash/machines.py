@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import select, text
 
 from bot.store.documents import Documents
-from bot.store.engine import connect
+from bot.store.engine import connect, opened, rows
 from bot.store.schema import answers, feedback, turns
 from migrations import upgrade
 from retrieval.index.payload import STAGED
@@ -351,7 +351,7 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                 report.seconds = asyncio.get_running_loop().time() - began
                 server.calm()
                 await asyncio.gather(*(one.ready.wait() for one in machines))
-                await _settled(whole, machines)
+                await _settled(whole, machines, database)
                 for plan in plans:
                     await whole.asked("add", name=plan.name, collection="plans0", text=text_of(plan.name, "edition0"))
             await _checked(whole, report, database, server.url)
@@ -370,13 +370,15 @@ async def _going(*work: Awaitable[None]) -> AsyncIterator[Sequence[asyncio.Futur
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _settled(whole: Run, machines: list[Machine]) -> None:
-    """Every question that somebody was told is taken is answered, by whoever lives."""
-    for _ in range(200):
-        await asyncio.gather(*(whole.asked("resume", one) for one in machines))
-        if whole.acknowledged <= set(whole.posts):
-            return
-        await asyncio.sleep(0.1)  # the leases of the dead run out
+async def _settled(whole: Run, machines: list[Machine], database: str) -> None:
+    """Every question that was taken is answered, by whoever lives, also where who took it died before it said so."""
+    waiting = select(turns.c.id).where(turns.c.state != "done").limit(1)
+    async with opened(database) as engine:
+        for _ in range(200):
+            await asyncio.gather(*(whole.asked("resume", one) for one in machines))
+            if whole.acknowledged <= set(whole.posts) and not await rows(engine, waiting):
+                return
+            await asyncio.sleep(0.1)  # the leases of the dead run out
 
 
 async def _checked(whole: Run, report: Report, database: str, qdrant: str) -> None:
