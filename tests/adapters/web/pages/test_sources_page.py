@@ -41,6 +41,7 @@ async def test_a_source_is_paused_resumed_synced_and_removed(visit: Visit, site:
     (tmp_path / "wiki" / "more.md").write_text("# More\n\nMore.\n")
     press(user, "sync")
     await sees(user, "wiki: 3 pages; added 1, replaced 0")
+    await sees(user, "folder · 3 pages in wiki · followed")  # its buttons are drawn anew
     press(user, "remove")
     await sees(user, "forget its 3 documents?")
     user.find(marker="yes").click()
