@@ -45,7 +45,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: what was asked while nobody heard it",
         "adapters/discord/adapter.py",
-        ("        for message in await missed(self._context):\n", "        for message in ():\n"),
+        ("        for message in await missed(self._context, shard):\n", "        for message in ():\n"),
         (f"{DISCORD}/test_recovery.py::{_MISSED}",),
     ),
     (
@@ -55,10 +55,94 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_shared.py::test_a_process_that_is_not_connected_posts_all_the_same",),
     ),
     (
-        "Discord: a bot that needs shards is told so",
+        "Discord: shards begin five seconds apart",
         "adapters/discord/transport/gateway.py",
-        ("            return SettingsError(_SHARDING)\n", "            return ConnectionError(str(code))\n"),
-        (f"{DISCORD}/test_program.py::test_a_bot_that_discord_wants_shards_of_says_so_and_ends",),
+        ("            if shard_id or not initial:\n", "            if not initial:\n"),
+        (f"{DISCORD}/test_shards.py::test_every_shard_is_heard_and_answered_on",),
+    ),
+    (
+        "Discord: shards begin again one by one",
+        "adapters/discord/transport/gateway.py",
+        ("        async with self._identifying:\n", "        if True:\n"),
+        (f"{DISCORD}/test_shards.py::test_all_shards_identify_again_in_their_turn",),
+    ),
+    (
+        "Discord: a shard begins when the last one is there",
+        "adapters/discord/transport/gateway.py",
+        ("            await previous.told.wait()\n", "            pass\n"),
+        (f"{DISCORD}/test_shards.py::test_a_shard_begins_when_the_one_before_it_is_there",),
+    ),
+    (
+        "Discord: each session is counted",
+        "adapters/discord/transport/gateway.py",
+        ("            self._identifies.begin()\n", "            pass\n"),
+        (f"{DISCORD}/test_shards.py::test_every_shard_is_heard_and_answered_on",),
+    ),
+    (
+        "Discord: sessions that Discord leaves are enough for all shards",
+        "adapters/discord/transport/gateway.py",
+        (" if limits.remaining < count else 0.0\n", " if limits.remaining < 1 else 0.0\n"),
+        (f"{DISCORD}/test_shards.py::test_where_not_enough_sessions_are_left_for_all_shards_none_is_begun",),
+    ),
+    (
+        "Discord: sessions of an hour are enough for all shards",
+        "adapters/discord/transport/gateway.py",
+        ("max(self._identifies.wait(count), used_up)", "max(self._identifies.wait(), used_up)"),
+        (f"{DISCORD}/test_shards.py::test_where_not_enough_sessions_are_left_for_all_shards_none_is_begun",),
+    ),
+    (
+        "Discord: connected is who hears all shards",
+        "adapters/discord/transport/gateway.py",
+        ("and all(shard.up for shard in self._ours)\n", "and any(shard.up for shard in self._ours)\n"),
+        (f"{DISCORD}/test_shards.py::test_a_shard_that_is_lost_resumes_while_the_others_are_heard",),
+    ),
+    (
+        "Discord: sessions are given up at the end",
+        "adapters/discord/transport/gateway.py",
+        ("                await self.ws.close(code=1000)\n", "                pass\n"),
+        (f"{DISCORD}/test_shards.py::test_every_shard_is_heard_and_answered_on",),
+    ),
+    (
+        "Discord: a bot that has grown is begun anew",
+        "adapters/discord/transport/gateway.py",
+        ('            return ConnectionError("it wants more shards: 4011")\n', '            return SettingsError(_TOKEN)\n'),
+        (f"{DISCORD}/test_shards.py::test_a_bot_that_has_grown_is_connected_anew_with_the_shards_it_needs",),
+    ),
+    (
+        "Discord: a shard catches up with its own servers",
+        "adapters/discord/catch_up.py",
+        ("        if guild.shard_id != shard:\n", "        if False:\n"),
+        (f"{DISCORD}/test_shards.py::test_what_a_shard_did_not_hear_before_its_new_session_is_answered",),
+    ),
+    (
+        "Discord: direct messages are of the first shard",
+        "adapters/discord/catch_up.py",
+        ("([] if shard else await _direct(context))", "await _direct(context)"),
+        (f"{DISCORD}/test_shards.py::test_what_a_shard_did_not_hear_before_its_new_session_is_answered",),
+    ),
+    (
+        "Discord: direct messages wait for all shards",
+        "adapters/discord/audience.py",
+        ("        await self._whole.wait()\n", ""),
+        (f"{DISCORD}/test_shards.py::test_a_direct_message_waits_until_all_servers_are_known",),
+    ),
+    (
+        "Discord: one server of several shards is no team",
+        "adapters/discord/audience.py",
+        ("len(here) == 1 and self._client.shard_count in (None, 1)", "len(here) == 1"),
+        (f"{DISCORD}/test_shards.py::test_the_one_server_that_is_known_of_several_is_not_the_team",),
+    ),
+    (
+        "Discord: servers of some shards are not mixed with what REST tells",
+        "adapters/discord/transport/servers.py",
+        ("self._client.first.is_set() or not self._client.whole.is_set()", "self._client.first.is_set()"),
+        (f"{DISCORD}/test_shards.py::test_the_one_server_that_is_known_of_several_is_not_the_team",),
+    ),
+    (
+        "Discord: servers that were left unheard are forgotten",
+        "adapters/discord/transport/servers.py",
+        ("                self._client._connection._remove_guild(guild)\n", "                pass\n"),
+        (f"{DISCORD}/test_shards.py::test_a_server_that_was_left_unheard_does_not_count_any_more",),
     ),
     (
         "Discord: servers that are gone are forgotten",
@@ -99,7 +183,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: direct messages that nobody heard",
         "adapters/discord/catch_up.py",
-        ("*others, *await _direct(context), *threads]", "*others, *threads]"),
+        ("*others, *([] if shard else await _direct(context)), *threads]", "*others, *threads]"),
         (f"{DISCORD}/test_recovery.py",),
     ),
     (
@@ -197,7 +281,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: several servers and none is named",
         "adapters/discord/audience.py",
-        ("            return here if len(here) == 1 else []\n", "            return here\n"),
+        (" if len(here) == 1 and self._client.shard_count in (None, 1) else []\n", "\n"),
         (f"{DISCORD_RIGHTS}[two servers]",),
     ),
     (

@@ -7,7 +7,7 @@ platform"; reliability.md R3, R5, R8, R10, R32 and R57."""
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -124,7 +124,8 @@ class DiscordAdapter:
             client = await ending.enter_async_context(Client(self._identifies, content=content))
             rest = DiscordApi(client)
             ending.push_async_callback(rest.close)
-            context = DiscordContext(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
+            places = Places(client, rest, self._settings.guilds, client.whole)
+            context = DiscordContext(client, rest, bot, places, self._language)
             around = ThreadContext(context)
             questions = RunningTurns(
                 PLATFORM,
@@ -182,12 +183,8 @@ class DiscordAdapter:
             if not ended.done():
                 listening.result()
         finally:
-            client.up = False
             self.ready.clear()
             await stopped(listening, *chores)
-            if client.ws is not None:
-                with suppress(*NETWORK):
-                    await client.ws.close(code=1000)
             await context.tasks.drain(DRAIN_SECONDS)
 
     async def _tell(self, client: Client, context: DiscordContext) -> None:
@@ -289,9 +286,9 @@ class _Events:
         for change in ("guild_channel_update", "guild_role_update", "member_update"):
             started(change, self._changed)
 
-    async def catch_up(self) -> None:
-        """Take what was said while nobody heard it; what is taken already stays as it is."""
-        for message in await missed(self._context):
+    async def catch_up(self, shard: int) -> None:
+        """Take what was said while nobody heard this shard; what is taken already stays as it is."""
+        for message in await missed(self._context, shard):
             self._context.tasks.start(self._message(message), "discord-missed")
 
     async def _stir(self, channel: int, message: int | None = None, where: Spot | None = None) -> None:
@@ -489,10 +486,9 @@ def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -
 async def _catch_up(client: Client, events: _Events) -> None:
     """With each session that is begun anew, as what came before it is lost."""
     while True:
-        await client.begun.wait()
-        client.begun.clear()
+        shard = await client.begun.get()
         await client.all_here(HERE_SECONDS)
-        await events.catch_up()
+        await events.catch_up(shard)
 
 
 async def _look_after(context: DiscordContext, questions: RunningTurns, ready: asyncio.Event, every: float) -> None:

@@ -73,16 +73,6 @@ _SWITCH = Text(
     ja="スレッドも読ませるには: https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → "
     "Message Content Intent を有効にしてください。",
 )
-_SHARDS = Text(
-    en="Discord proposes {count} connections for {bot}, since it is in very many servers. Kotae keeps one, which "
-    "Discord refuses from 2,500 servers on.",
-    ja="{bot} の参加サーバーが非常に多いため、Discord は {count} 本の接続を推奨しています。Kotae の接続は 1 本で、"
-    "2,500 サーバーを超えると Discord に拒否されます。",
-)
-_FEWER = Text(
-    en="Remove {bot} from servers where nobody asks, or make an application of its own for the team.",
-    ja="使っていないサーバーから {bot} を削除するか、チーム専用のアプリケーションを作成してください。",
-)
 _NO_GUILD = Text(en="{bot} is in no server yet.", ja="{bot} はまだどのサーバーにも入っていません。")
 _INVITE = Text(en="Invite it: {url}", ja="次の URL から招待してください: {url}")
 _GUILD = Text(en="Its members are the team: {guild}.", ja="{guild} のメンバーをチームとして扱います。")
@@ -316,15 +306,6 @@ def _others(bot: DiscordBot, chosen: Sequence[str]) -> list[Remark]:
     return [fine(filled(_NOT_THEIRS, bot=bot.name, guilds=names), _ADD_THEM)] if names else []
 
 
-async def shards(token: str, api_url: str | None, bot: DiscordBot) -> list[Remark]:
-    """Whether one connection will do; nothing where Discord does not say."""
-    told = await _found(token, api_url, "/gateway/bot")
-    count = told.get("shards", 1) if isinstance(told, dict) else 1
-    if count == 1:
-        return []
-    return [warning(filled(_SHARDS, count=str(count), bot=bot.name), filled(_FEWER, bot=bot.name))]
-
-
 async def rights(token: str, api_url: str | None, bot: DiscordBot, guild: Guild) -> list[Remark]:
     """Rights that the bot lacks in a server, and what that costs; nothing where Discord does not say."""
     here = f"/guilds/{guild.id}"
@@ -426,7 +407,7 @@ async def look(settings: Settings) -> list[Remark]:
     except ProbeError as error:
         return [error.remark]
     chosen = settings.discord.guilds
-    remarks = [connected(bot), *intents(bot), *await shards(token, api_url, bot), *team(bot, chosen)]
+    remarks = [connected(bot), *intents(bot), *team(bot, chosen)]
     ours = [guild for guild in bot.guilds if not chosen or guild.id in chosen][:GUILDS]
     for found in await asyncio.gather(*(rights(token, api_url, bot, guild) for guild in ours)):
         remarks += found

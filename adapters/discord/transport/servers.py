@@ -1,4 +1,5 @@
-"""The servers as REST tells of them, for a process that posts while another is connected to the gateway.
+"""The servers as REST tells of them, for a process that posts while another is connected to the gateway; and those
+that the gateway tells of no more.
 
 Source: discord-api-docs, resources/guild; machines.md §2.
 """
@@ -21,21 +22,32 @@ class Servers:
         self._rest = rest
         self._until = 0.0
         self._looking = asyncio.Lock()
+        client.add_listener(self._left, "on_shard_connect")
+
+    async def _left(self, shard_id: int) -> None:
+        """Forget the servers that the bot is not in any more: READY has named the others anew."""
+        for guild in self._client.before[shard_id]:
+            if self._client.get_guild(guild.id) is guild:
+                self._client._connection._remove_guild(guild)
 
     async def look(self) -> None:
         """Look them up; where the gateway has told of them, nothing is done. Raises PostError."""
         async with self._looking:
             now = time.monotonic()
-            if now < self._until or self._client.first.is_set():
+            if now < self._until or self._told:
                 return
             found = await self._rest.call("servers", "", self._read)
-            if not self._client.first.is_set():  # all at once: of two servers one alone would be the team
+            if not self._told:  # all at once: of two servers one alone would be the team
                 state = self._client._connection
                 for guild in self._client.guilds:
                     state._remove_guild(guild)
                 for one in found:
                     state._add_guild_from_data(one)
                 self._until = now + SECONDS
+
+    @property
+    def _told(self) -> bool:
+        return self._client.first.is_set() or not self._client.whole.is_set()
 
     async def _read(self) -> list[Any]:
         """Each as an event GUILD_CREATE has it, without threads: nobody tells of their new titles here."""

@@ -98,18 +98,6 @@ async def test_a_well_set_up_discord_is_echoed_by_name() -> None:
         assert part in said, said
 
 
-async def test_who_is_in_so_many_servers_that_one_connection_may_not_do_hears_it_in_time() -> None:
-    for answer, level in (({"shards": 1}, None), ({"shards": 3}, "warning"), ([], None)):
-        async with discord(answers={"/gateway/bot": (200, answer)}) as server:
-            findings = await found(server.url)
-            problems = await check.problems(settings(server.url))
-        if level is None:
-            assert {finding.level for finding in findings} == {"ok"} and problems == []
-        else:
-            expect(findings, level, "proposes 3 connections for kotae", "2,500", "3 本の接続", "application of its own")
-            expect(problems, level, "proposes 3 connections")
-
-
 async def test_the_library_that_asks_is_named_in_the_form_that_discord_wants() -> None:
     async with discord() as server:
         await found(server.url, KOTAE_DIGEST_CHANNEL="5")
