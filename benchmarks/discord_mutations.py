@@ -145,6 +145,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_shards.py::test_a_server_that_was_left_unheard_does_not_count_any_more",),
     ),
     (
+        "Discord: the doctor looks for servers that are not listed",
+        "adapters/discord/setup/check.py",
+        ("(*bot.guilds, *await _unlisted(token, api_url, bot, chosen))", "bot.guilds"),
+        (f"{DISCORD}/setup/test_check.py::test_a_chosen_server_of_more_than_discord_lists_at_once",),
+    ),
+    (
         "Discord: servers that are gone are forgotten",
         "adapters/discord/transport/servers.py",
         ("                    state._remove_guild(guild)\n", "                    pass\n"),

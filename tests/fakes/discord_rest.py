@@ -99,8 +99,13 @@ class Rest:
         return self._payloads.user(found)
 
     def my_guilds(self, call: Call) -> list[Json]:
-        mine = [each for each in self._world.guilds.values() if call.app.user in each.members]
-        return [self._payloads.partial_guild(each, call.app.user) for each in mine]
+        """A page. Source: resources/user, get current user guilds."""
+        after, most = int(call.query.get("after", 0)), int(call.query.get("limit", 200))
+        if not 1 <= most <= 200:
+            raise invalid([("limit", "NUMBER_TYPE_RANGE", "int value should be between 1 and 200.")])
+        mine = sorted((int(each.id), each) for each in self._world.guilds.values() if call.app.user in each.members)
+        page = [each for number, each in mine if number > after][:most]
+        return [self._payloads.partial_guild(each, call.app.user) for each in page]
 
     def open_dm(self, call: Call) -> Json:
         other = self._world.users.get(str(call.body.get("recipient_id")))

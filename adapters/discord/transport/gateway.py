@@ -71,11 +71,11 @@ class Identifies:
 
 
 class _Shard:
-    """A shard's connection, kept by the loop that discord.py has for a single one: here is what that loop knows of its
-    connection, and all else is the client's.
+    """A shard's connection, kept by the loop that discord.py has for a single one, `Client.connect`: here is what that
+    loop knows of its connection, and all else is the client's.
 
-    The loop of its AutoShardedClient begins a new session where this one resumes the old, lets the other shards wait
-    while one cannot be reached, and tries the first connection again for ever, whatever Discord says."""
+    The loop of discord.py's AutoShardedClient (2.7.1) begins a new session where this one resumes the old, lets the
+    other shards wait while one cannot be reached, and tries a first connection again for ever, whatever the reason."""
 
     ws: Any = None
 
@@ -107,7 +107,8 @@ class _Shard:
 
 
 class Client(commands.Bot, discord.AutoShardedClient):
-    """Hears what is registered with it, on all of the bot's shards, and has no commands in texts."""
+    """Hears what is registered with it, on all of the bot's shards, of which most bots have one, and has no commands in
+    texts. It knows the servers of all shards."""
 
     def __init__(self, identifies: Identifies, *, content: bool) -> None:
         """`content`: the application has the Message Content Intent."""

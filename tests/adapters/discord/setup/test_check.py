@@ -168,6 +168,22 @@ async def test_several_servers_of_which_one_is_the_team() -> None:
     assert "KOTAE_DISCORD_GUILDS" in others.todo.en and "チーム外" in others.what.ja
 
 
+async def test_a_chosen_server_of_more_than_discord_lists_at_once() -> None:
+    async with FakeDiscord(limits=False) as fake:
+        for number in range(2, 205):
+            fake.world.join(fake.bot_user, fake.world.add_guild(f"G{number}", id=str(number)).id)
+
+        async def said(**values: str) -> str:
+            return "\n".join(f"{one.level} {one.what.en}" for one in await asked(fake, **values))
+
+        chosen = await said(KOTAE_DISCORD_GUILDS=f"{GUILD},2")
+        assert f"ok Its members are the team: G2 (2), Loopback ({GUILD})." in chosen
+        assert "ok kotae is also in G3 (3), G4 (4), G5 (5), G6 (6), G7 (7), +194, which" in chosen
+        assert "warning kotae is not in the server 9999" in await said(KOTAE_DISCORD_GUILDS=f"{GUILD},9999")
+        assert "warning kotae is in 200+ servers" in (none := await said())
+        assert "used: G2 (2), G3 (3), G4 (4), G5 (5), G6 (6), +195." in none
+
+
 async def test_a_chosen_server_without_the_bot() -> None:
     async with discord() as server:
         expect(await found(server.url, KOTAE_DISCORD_GUILDS="7,9"), "warning", "server 9", check.invite(ID))
