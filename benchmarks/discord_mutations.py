@@ -57,7 +57,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: shards begin five seconds apart",
         "adapters/discord/transport/gateway.py",
-        ("            if shard_id or not initial:\n", "            if not initial:\n"),
+        ("told.wait()\n            await asyncio.sleep(IDENTIFY_SECONDS)\n", "told.wait()\n"),
         (f"{DISCORD}/test_shards.py::test_every_shard_is_heard_and_answered_on",),
     ),
     (

@@ -94,9 +94,10 @@ class _Shard:
             self._client.dispatch("shard_disconnect", self.shard_id)
 
     async def live(self, previous: "_Shard | None") -> None:
-        """Until it ends for good; begun when the `previous` one is there."""
+        """Until it ends for good; begun when the `previous` one is there, and has been for its time."""
         if previous is not None:
             await previous.told.wait()
+            await asyncio.sleep(IDENTIFY_SECONDS)
         await discord.Client.connect(cast(discord.Client, self))
 
     async def leave(self) -> None:
@@ -168,7 +169,7 @@ class Client(commands.Bot, discord.AutoShardedClient):
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         async with self._identifying:
-            if shard_id or not initial:
+            if not initial:
                 await asyncio.sleep(IDENTIFY_SECONDS)
             await self._held_back(self._identifies.wait())
             self._identifies.begin()

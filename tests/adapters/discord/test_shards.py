@@ -72,9 +72,10 @@ async def beginning(
 
 
 async def first_alone(discord: FakeDiscord) -> None:
-    """The first shard is there; the second may not begin before an hour has passed."""
-    discord.gateway.rules.identify_seconds = 3_600.0
+    """The first shard is there, and the second waits for its READY."""
     await discord.wait_for(lambda: discord.gateway.live(FIRST))
+    discord.gateway.rules.ready = False
+    await discord.wait_for(lambda: discord.gateway.identified == 2)
 
 
 def identified(discord: FakeDiscord) -> list[list[int]]:
@@ -180,6 +181,15 @@ async def test_all_shards_identify_again_in_their_turn(tmp_path: Path) -> None:
         assert before == 4 and len(identified(discord)) == 8, "none came too early"
 
 
+async def test_a_shard_that_discord_finds_too_early_tries_again(tmp_path: Path) -> None:
+    async with divided() as discord:
+        discord.gateway.rules.identify_seconds = 0.5
+        async with bot(discord, tmp_path, guilds=BOTH) as here:
+            assert here.adapter.connected and discord.gateway.identified == 2
+            assert identified(discord)[0] == [0, 2] and identified(discord).count([1, 2]) > 1
+        assert discord.gateway.live() == []
+
+
 async def test_a_bot_that_has_grown_is_connected_anew_with_the_shards_it_needs(tmp_path: Path) -> None:
     async with divided(1) as discord:
         with pytest.raises(ConnectionError, match="more shards: 4011"):
@@ -198,11 +208,10 @@ async def test_a_direct_message_waits_until_all_servers_are_known(tmp_path: Path
     async with divided() as discord, beginning(discord, tmp_path) as (player, _):
         await first_alone(discord)
         await discord.says(discord.dm("ann"), "ann", "How long do refunds take?")
-        await discord.heard()
-        tries = len(identified(discord))
-        await discord.wait_for(lambda: len(identified(discord)) > tries + 1)
+        await discord.wait_for_idle()
         assert not player.asks
-        discord.clock.advance(3_600)
+        discord.gateway.rules.ready = True
+        discord.gateway.connections[-1].close(4000)
         await discord.wait_for(lambda: player.asks)
         assert player.readers[0].scopes >= TEAM
 
