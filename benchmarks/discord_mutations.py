@@ -51,7 +51,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: whoever is not connected looks the servers up",
         "adapters/discord/adapter.py",
-        ("            await self._servers.look()\n", "            pass\n"),
+        ("            await servers.look()\n", "            pass\n"),
         (f"{DISCORD}/test_shared.py::test_a_process_that_is_not_connected_posts_all_the_same",),
     ),
     (
@@ -149,6 +149,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "adapters/discord/setup/check.py",
         ("(*bot.guilds, *await _unlisted(token, api_url, bot, chosen))", "bot.guilds"),
         (f"{DISCORD}/setup/test_check.py::test_a_chosen_server_of_more_than_discord_lists_at_once",),
+    ),
+    (
+        "Discord: of servers that are not chosen only the one that is asked for is looked up",
+        "adapters/discord/transport/servers.py",
+        (" for id in here if self._chosen is None or str(id) in self._chosen]", " for id in here]"),
+        (f"{DISCORD}/test_shared.py::test_of_many_servers_those_that_are_needed_are_looked_up",),
+    ),
+    (
+        "Discord: a server that a shard has yet to tell of is not looked up",
+        "adapters/discord/transport/servers.py",
+        ('            raise UnreachableError("servers", "unavailable")\n', "            pass\n"),
+        (f"{DISCORD}/test_shards.py::test_the_one_server_that_is_known_of_several_is_not_the_team",),
     ),
     (
         "Discord: servers that are gone are forgotten",

@@ -142,7 +142,8 @@ class DiscordAdapter:
             feedback.register(client, context)
             turn_view.register(client, context)
             await enter(client, self._settings.token.get_secret_value())
-            self._client, self._context, self._servers = client, context, Servers(client, rest)
+            servers = Servers(client, rest, self._settings.guilds)
+            self._client, self._context, self._servers = client, context, servers
             self._waits = bot.holding.shared
             history = DiscordHistory(self, partial(self._found, forums=True), context, lambda: client.heard)
             reading = bot.sources.channels.read(PLATFORM, history, self.ready)
@@ -207,7 +208,7 @@ class DiscordAdapter:
 
     async def _found(self, recipient: str, *, forums: bool = False) -> Recipient:
         """See `find`. `forums`: they, too, in which the bot may post."""
-        context, channel = await self._at_work(), recipient
+        (context, servers), channel = await self._at_work(), recipient
         if recipient.startswith("@"):
             with as_lookup():
                 return await context.places.recipient(recipient[1:])
@@ -215,6 +216,9 @@ class DiscordAdapter:
             channel = find(channel, self._channels(context, forums=forums)).id
         with as_lookup():
             found = await place_at(context.rest, context.client, int(channel))
+            if isinstance(found, discord.abc.GuildChannel | discord.Thread) and found.guild.me is None:
+                await servers.add(found.guild.id)
+                found = await place_at(context.rest, context.client, int(channel))
         where = spot(found)
         takes = isinstance(found, discord.abc.Messageable) or (forums and isinstance(found, discord.ForumChannel))
         if where is None or not takes:
@@ -241,20 +245,20 @@ class DiscordAdapter:
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises LookupError where Discord does not take them, ConnectionError when not all
         of it could be posted: the same call goes on."""
-        context, to = await self._at_work(), await self.find(channel)
+        (context, _), to = await self._at_work(), await self.find(channel)
         with as_lookup():
             await digest.announce(context, to.place, card, about)
 
-    async def _at_work(self) -> DiscordContext:
+    async def _at_work(self) -> tuple[DiscordContext, Servers]:
         """Raises ConnectionError."""
         if self._context is None or self._servers is None:
             raise ConnectionError("Discord is not connected")
-        context = self._context
+        context, servers = self._context, self._servers
         try:
-            await self._servers.look()
+            await servers.look()
         except PostError as error:
             raise ConnectionError(error.code) from None
-        return context
+        return context, servers
 
 
 class _Events:

@@ -222,6 +222,8 @@ async def test_the_one_server_that_is_known_of_several_is_not_the_team(tmp_path:
         asked = await discord.says(PIER, "ben", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, asked))
         assert (await adapter.find(PIER)).name == "#pier"
+        with pytest.raises(ConnectionError, match="unavailable"):
+            await adapter.find(GENERAL)
         assert not discord.journal.calls("GET /users/@me/guilds"), "what the shards tell is not mixed with REST's"
         assert {scope for scope in player.readers[0].scopes if not scope.startswith("thread:")} == EVERYONE
 

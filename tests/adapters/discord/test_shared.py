@@ -113,10 +113,16 @@ class Part:
 
 @asynccontextmanager
 async def _two(
-    discord: FakeDiscord, engine: Engine, home: Path, address: str, *knowledge: KnowledgeBase, **more: Any
+    discord: FakeDiscord,
+    engine: Engine,
+    home: Path,
+    address: str,
+    *knowledge: KnowledgeBase,
+    guilds: tuple[str, ...] | None = None,
+    **more: Any,
 ) -> AsyncIterator[tuple[Part, Part]]:
     """Two processes of a database: the first is connected, the other waits. `knowledge`: of each."""
-    where = DiscordSettings(SecretStr(discord.token), None, discord.api_url, discord.gateway_url, discord.cdn_url)
+    where = DiscordSettings(SecretStr(discord.token), guilds, discord.api_url, discord.gateway_url, discord.cdn_url)
     one, other = (DiscordAdapter(where, language="en", look_every=0.1) for _ in range(2))
 
     def held(owner: str, bot: Bot) -> Bot:
@@ -160,6 +166,28 @@ async def test_a_process_that_is_not_connected_posts_all_the_same(tmp_path: Path
         with pytest.raises(LookupError):
             await other.find("@123456789012345678")
         assert discord.gateway.identified == 1
+    await engine.dispose()
+
+
+async def test_of_many_servers_those_that_are_needed_are_looked_up(tmp_path: Path, shared_database: str) -> None:
+    engine, card = connect(shared_database), Card("Unanswered questions", ("2 asked",))
+    async with FakeDiscord(limits=False) as discord:
+        places = []
+        for name in ("Pier", "Town", "Harbour"):
+            guild = discord.world.add_guild(name).id
+            discord.world.join(discord.bot_user, guild)
+            places.append(discord.world.add_channel(name.lower(), guild=guild))
+        async with _two(discord, engine, tmp_path, shared_database, guilds=(GUILD,)) as two:
+            one, other = (part.adapter for part in two)
+            assert (await other.find("#general")).audience == Audience("public")
+            pier = places[0]
+            assert await other.find(pier.id) == await one.find(pier.id)
+            await other.announce(pier.id, card, about="digest:1")
+            assert len(discord.posted(pier.id)) == 1
+            whole = [each.params["guild"] for each in discord.journal.calls("GET /guilds/{guild}")]
+            assert whole == [GUILD, pier.guild]
+            with pytest.raises(LookupError, match="#pier"):
+                await other.find("#pier")
     await engine.dispose()
 
 
