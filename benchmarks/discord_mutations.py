@@ -57,7 +57,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: shards begin five seconds apart",
         "adapters/discord/transport/gateway.py",
-        ("told.wait()\n            await asyncio.sleep(IDENTIFY_SECONDS)\n", "told.wait()\n"),
+        ("told.wait()\n                await asyncio.sleep(IDENTIFY_SECONDS)\n", "told.wait()\n"),
         (f"{DISCORD}/test_shards.py::test_every_shard_is_heard_and_answered_on",),
     ),
     (
@@ -69,8 +69,14 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: a shard begins when the last one is there",
         "adapters/discord/transport/gateway.py",
-        ("            await previous.told.wait()\n", "            pass\n"),
+        ("                await previous.told.wait()\n", "                pass\n"),
         (f"{DISCORD}/test_shards.py::test_a_shard_begins_when_the_one_before_it_is_there",),
+    ),
+    (
+        "Discord: a shard that cannot be reached at first is tried again alone",
+        "adapters/discord/transport/gateway.py",
+        ("                if previous is None or self.ws is not None:\n", "                if self:\n"),
+        (f"{DISCORD}/test_shards.py::test_a_shard_that_cannot_be_reached_at_first_is_waited_for_alone",),
     ),
     (
         "Discord: each session is counted",

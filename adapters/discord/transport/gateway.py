@@ -95,10 +95,15 @@ class _Shard:
 
     async def live(self, previous: "_Shard | None") -> None:
         """Until it ends for good; begun when the `previous` one is there, and has been for its time."""
-        if previous is not None:
-            await previous.told.wait()
-            await asyncio.sleep(IDENTIFY_SECONDS)
-        await discord.Client.connect(cast(discord.Client, self))
+        while True:
+            if previous is not None:
+                await previous.told.wait()
+                await asyncio.sleep(IDENTIFY_SECONDS)
+            try:
+                return await discord.Client.connect(cast(discord.Client, self))
+            except AttributeError:  # over a first connection that fails, discord.py trips
+                if previous is None or self.ws is not None:
+                    raise
 
     async def leave(self) -> None:
         self.up = False
@@ -226,7 +231,7 @@ class _Attempts(logging.Filter):
         record.msg = "Discord's gateway cannot be reached (%s); next try in %.0f s"
         record.args = (reason(error), *(record.args or ()))
         record.exc_info = record.exc_text = None
-        return self._client.first.is_set()  # before the first connection it is not tried again here
+        return bool(self._client.heard)  # before the first connection it is not tried again here
 
 
 async def hears_others(token: str) -> bool:
@@ -259,7 +264,7 @@ async def listen(client: Client) -> None:
     except discord.ConnectionClosed as error:
         raise _closed(error.code) from None
     except (AttributeError, discord.GatewayNotFound, *NETWORK) as error:
-        if isinstance(error, AttributeError) and client.first.is_set():
+        if isinstance(error, AttributeError) and client.heard:
             raise
         inner = isinstance(error, AttributeError | discord.GatewayNotFound)  # at first discord.py trips over itself
         raise _unreached((inner and error.__context__) or error) from None

@@ -113,6 +113,21 @@ async def test_a_shard_begins_when_the_one_before_it_is_there(tmp_path: Path) ->
         assert len(discord.gateway.connections) == 1
 
 
+async def test_a_shard_that_cannot_be_reached_at_first_is_waited_for_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with divided() as discord, beginning(discord, tmp_path) as (player, adapter):
+        await discord.wait_for(lambda: discord.gateway.live(FIRST))
+        discord.gateway.rules.status = 502
+        await discord.wait_for(lambda: "cannot be reached (HTTP 502)" in caplog.text)
+        asked = await discord.says(PIER, "ben", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        assert not adapter.connected and not adapter.ready.is_set()
+        discord.gateway.rules.status = 0
+        await asyncio.wait_for(adapter.ready.wait(), 30)
+        assert adapter.connected and identified(discord) == [[0, 2], [1, 2]] and len(player.asks) == 1
+
+
 async def test_one_is_enough_where_discord_proposes_one(tmp_path: Path) -> None:
     async with divided(1) as discord, bot(discord, tmp_path, guilds=BOTH):
         for channel, user in ((GENERAL, "ann"), (PIER, "ben")):
