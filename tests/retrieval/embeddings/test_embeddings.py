@@ -19,6 +19,7 @@ import pytest
 from retrieval.embeddings import bundled_e5
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
+from retrieval.embeddings.onnx import MeanOfStates
 from retrieval.types import EmbeddingError, Vector
 from tests.retrieval.test_memory import resident
 
@@ -165,6 +166,21 @@ def test_a_damaged_folder_is_made_anew_by_two_processes_at_once(tmp_path: Path) 
         "config.json",
     ):
         assert (damaged / name).read_bytes() == (good / name).read_bytes(), name
+
+
+@bundled_only
+def test_a_processor_gets_the_first_form_that_it_computes_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = bundled_e5.source()
+    assert source is not None
+    tokens = [0, 41, 1294, 2804, 18, 2]
+    vectors = []
+    for form in ("i8", "i7", "q4"):
+        taken, agreement = bundled_e5.make(source, tmp_path)
+        vectors.append(MeanOfStates(tmp_path / "model.onnx").vector(tokens))
+        assert taken == form and agreement >= bundled_e5.CLOSE_ENOUGH[form]
+        monkeypatch.setitem(bundled_e5.CLOSE_ENOUGH, form, 2.0)  # what no processor reaches
+    unit = np.array(vectors) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert (unit @ unit.T).min() > 0.995
 
 
 @bundled_only
