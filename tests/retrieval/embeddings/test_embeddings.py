@@ -195,7 +195,7 @@ def test_a_whole_folder_is_left_as_it_is() -> None:
 async def test_the_weights_are_mapped_and_let_go_of_behind_many_documents() -> None:
     embedder = LocalEmbedder(CACHE, threads=1)
     weights = bundled_e5.folder_in(CACHE) / "weights.bin"
-    await embedder.embed_query("loaded now")
+    await embedder.embed_queries(["loaded now", "and read"])
     assert await asyncio.to_thread(resident, weights, "p") > 0
     few = await embedder.embed_documents([REFUNDS, EXPENSES] * 32)
     assert await asyncio.to_thread(resident, weights, "p") == 0
