@@ -50,7 +50,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CandidateLines:
     """The lines of the hits of one search, and what the question's words say for each: `words`, in the same order."""
 
     lines: tuple[_Line, ...]
@@ -91,7 +91,7 @@ class Candidates:
         ]
 
 
-def candidates(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> Candidates:
+def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> CandidateLines:
     """Of the first `READ` hits. `tokenise` gives the terms of a text."""
     lines = _lines(hits)
     asked = frozenset(tokenise(question))
@@ -108,7 +108,7 @@ def candidates(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> Candid
         _WORDS * share(own) + _AROUND * share(near) - _RANK * line.hit
         for line, own, near in zip(lines, held, around, strict=True)
     )
-    return Candidates(tuple(lines), tuple(words))
+    return CandidateLines(tuple(lines), tuple(words))
 
 
 def _columns(text: str) -> int:

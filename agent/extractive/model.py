@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from agent.extractive.excerpts import READ, Tokenise, candidates
+from agent.extractive.excerpts import READ, Tokenise, candidate_lines
 from agent.extractive.index import FLOOR, certain, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
 from agent.models.base import (
@@ -118,7 +118,7 @@ class ExtractiveModel:
         strong = [(n, hit) for n, hit in found if alone and sure(turn.question, hit)]
         certainly = bool(strong)
         numbers, hits = zip(*(strong or found), strict=True)
-        lines = await asyncio.to_thread(candidates, asked, hits, self._tokenise)
+        lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise)
         excerpts = lines.closest(await self._cosines(asked, lines.undecided()))
         thought = FOUND["sure" if certainly else "near"].to(language, count=len(excerpts))
         return thought, written(excerpts, hits, numbers, language, certainly=certainly), ()

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.extractive.excerpts import candidates
+from agent.extractive.excerpts import candidate_lines
 from bot.operations.beir import BeirDocument, BeirQuery, EvaluationError, read
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.similarity import SentenceSimilarity
@@ -207,7 +207,7 @@ async def _ask(
 
 async def _quoted(query: BeirQuery, found: Found, embedder: EmbeddingClient, sparse: SparseEncoder) -> str:
     """The lines that the extractive answer would show."""
-    lines = candidates(query.text, found.hits, sparse.terms)
+    lines = candidate_lines(query.text, found.hits, sparse.terms)
     texts = lines.undecided()
     cosines = dict(zip(texts, await SentenceSimilarity(embedder)(query.text, texts), strict=True))
     return "\n".join(line.text for excerpt in lines.closest(cosines) for _, line in excerpt.lines)

@@ -2,14 +2,13 @@
 
 The source is one file, an "E5S1" container: a header, the Unigram tokenizer, and the BERT tensors, whose matrices are
 blocks of 32 four-bit weights with one half-precision scale (zero point 8). The embedding table keeps its four bits.
-In the form `q4` the encoder's matrices keep them too. In `i8` and `i7` they become 8- and 7-bit integers, one scale a
-row, and their inputs 8-bit integers, one scale a text. Eight bits are exact only on a processor with VNNI; with AVX2
-alone two products are added in 16 bits, which eight bits overflow and seven cannot.
+In the form `q4` the encoder's matrices keep them too. In `i7` they become 7-bit integers, one scale a row, and their
+inputs 8-bit integers, one scale a text. Seven bits and not eight, because processors with AVX2 but without VNNI add two
+products in 16 bits, which eight bits overflow and seven cannot: so all processors make the same vectors.
 
 A few columns of an input are up to thirty times as large as the others, in every text the same, and would leave those
 few steps: they are divided and their weights multiplied (SmoothQuant, arXiv 2211.10438). 1 - cosine with the float32
-weights, mean and largest of 160 lines: `i8` .0006 and .0009, `i7` .0011 and .0017, without that .0031 and .0046, .0036
-and .0070. `q4` takes 2.2 times as long.
+weights, mean and largest of 160 lines: .0012 and .0020, without that .0036 and .0070. `q4` takes 2.2 times as long.
 
 The tensors stand in a file of their own, which onnxruntime maps: of the embedding table, 60 MB, a process has only what
 its texts have asked for, and what it packs anew for its processor leaves no copy behind.
@@ -34,13 +33,13 @@ if TYPE_CHECKING:
 SOURCE_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 
 Floats = npt.NDArray[np.float32]
-Form = Literal["q4", "i8", "i7"]
+Form = Literal["q4", "i7"]
 Largest = Mapping[str, Floats]
 """By the name of a matrix's input: of each column the largest value that texts have made."""
 WEIGHTS = "weights.bin"
 
 _BLOCK = 32
-_EVEN = 3.0  # times the median column: what is larger is divided
+_EVEN = 6.0  # times the median column: what is larger is divided
 _PAGE = 4096  # a mapping begins with one
 _PIECE = 1 << 16  # the system keeps what was written at once together, and maps all of it (up to 2 MB) for one row
 
@@ -195,7 +194,7 @@ def make_graph(weights: ModelWeights, form: Form, stored: BinaryIO, largest: Lar
     """BERT as one ONNX graph: (input_ids, attention_mask), both int64 (batch, length) → last_hidden_state (batch,
     length, hidden). Its weights are written to `stored`, the file `WEIGHTS` beside it.
 
-    `i8` and `i7` need the `largest`, which `q4` makes: there the inputs of the matrices are further outputs.
+    `i7` needs the `largest`, which `q4` makes: there the inputs of the matrices are further outputs.
     """
     builder = _Builder(stored, form, largest)
     x = _embeddings(builder, weights)
@@ -280,7 +279,7 @@ def _linear(builder: _Builder, weights: ModelWeights, name: str, x: str, rows: i
         return builder.call("Add", [product, bias], f"{name}.out")
     x, even = builder.evened(x)
     matrix = weights.matrix(f"{name}.w", rows, columns) * even
-    scale = (np.abs(matrix).max(axis=1) / (127 if builder.form == "i8" else 63)).astype(np.float32)
+    scale = (np.abs(matrix).max(axis=1) / 63).astype(np.float32)
     whole = np.rint(matrix / scale[:, None]).astype(np.int8).T.copy()
     inputs = [x, builder.constant(f"{name}.q", whole), builder.constant(f"{name}.s", scale)]
     inputs += [builder.constant(f"{name}.z", np.zeros(rows, np.int8)), bias]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.extractive.excerpts import COLUMNS, LONGEST, PASSAGES, Excerpt, candidates
+from agent.extractive.excerpts import COLUMNS, LONGEST, PASSAGES, Excerpt, candidate_lines
 from retrieval.chunking import chunks
 from retrieval.sparse import SparseEncoder
 from retrieval.types import Document, Hit, Passage
@@ -76,7 +76,7 @@ def found(question: str, language: str) -> list[Hit]:
 
 
 def closest(question: str, hits: Sequence[Hit], cosines: Mapping[str, float] | None = None) -> list[Excerpt]:
-    return candidates(question, hits, ENCODER.terms).closest(cosines or {})
+    return candidate_lines(question, hits, ENCODER.terms).closest(cosines or {})
 
 
 def shown(question: str, hits: Sequence[Hit]) -> str:
@@ -198,7 +198,7 @@ def test_meaning_decides_where_no_words_are_shared() -> None:
     page = hit("\n\n".join([*others, "Laptops are replaced every four years."]))
     question = "ノートパソコンは何年ごとに交換されますか？"
     cosines = {
-        text: 0.9 if "Laptops" in text else 0.7 for text in candidates(question, [page], ENCODER.terms).undecided()
+        text: 0.9 if "Laptops" in text else 0.7 for text in candidate_lines(question, [page], ENCODER.terms).undecided()
     }
     excerpts = closest(question, [page], cosines)
     assert "every four years" in excerpts[0].lines[-1][1].text
@@ -218,6 +218,6 @@ def test_what_is_far_behind_by_its_words_is_not_compared() -> None:
         hit("Parking costs 500 yen.\n\nThe office opens at nine.", "parking.md"),
         hit("Bring a badge.", "badge.md"),
     ]
-    undecided = candidates("what does parking cost", pages, ENCODER.terms).undecided()
+    undecided = candidate_lines("what does parking cost", pages, ENCODER.terms).undecided()
     assert undecided == ["Parking costs 500 yen."]
-    assert len(candidates("駐車料金はいくら", pages, ENCODER.terms).undecided()) == 3
+    assert len(candidate_lines("駐車料金はいくら", pages, ENCODER.terms).undecided()) == 3
