@@ -517,9 +517,7 @@ async def running(
             upload = Upload(file.name, file.data, ATTACHMENTS, scope, message.author, file.url)
             return await knowledge.add(upload, language)
 
-        sources = Sources(
-            settings, FollowedSources(data.engine), knowledge, data.documents, Audit(data.engine), owner=inbox.owner
-        )
+        sources = Sources(settings, FollowedSources(data.engine), knowledge, data.documents, owner=inbox.owner)
         knowledge.withheld = sources.channels.withheld
         turns = Turns(
             inbox,

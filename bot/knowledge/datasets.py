@@ -202,9 +202,6 @@ class Datasets:
             await stopped(task)
         return was_running
 
-    async def job(self, job_id: str) -> DatasetJob | None:
-        return await self._rows.get(job_id)
-
     async def jobs(self) -> tuple[DatasetJob, ...]:
         """Newest first."""
         return await self._rows.listed(JOBS)

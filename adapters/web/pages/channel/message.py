@@ -35,7 +35,6 @@ _GONE = Text(
 )
 _ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 _SECONDS = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
-_STEPS = Text(en="Steps ({n})", ja="途中経過（{n}）")
 
 
 class Drawing:

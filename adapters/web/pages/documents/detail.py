@@ -66,7 +66,6 @@ class OneDocument:
         self._chunk = chunk  # is pointed at
         self._quote = quote
         self._next: int | None = None
-        self._passages: list[Passage] = []
 
     async def build(self) -> None:
         """Raises LookupError."""
@@ -78,10 +77,8 @@ class OneDocument:
         ui.link(_ALL.to(language), "/documents")
         self._head = ui.column().classes("full-width")
         self._dialogs = ui.element("div")
-        acts = Acts(self._site, self._who, self.show)
-        adding = AddDocuments(self._site, self._who, self.show)
-        self._acts, self._adding = acts, adding
-        adding.watch()
+        self._acts = Acts(self._site, self._who, self.show)
+        AddDocuments(self._site, self._who, self.show).watch()
         components.heading(_CHUNKS.to(language))
         self._words = ui.input(_WORDS.to(language), on_change=self._again).classes("full-width")
         self._words.props("outlined dense clearable debounce=300 maxlength=200").mark("words")
