@@ -363,11 +363,7 @@ class Channel:
             return
         before = signal.getsignal(signal.SIGINT)
         loop = asyncio.get_running_loop()
-        try:
-            loop.add_signal_handler(signal.SIGINT, self._interrupted)
-        except (NotImplementedError, RuntimeError):  # Windows, or not the main thread
-            yield
-            return
+        loop.add_signal_handler(signal.SIGINT, self._interrupted)
         try:
             yield
         finally:
