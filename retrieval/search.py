@@ -377,7 +377,7 @@ def distinct(hits: Iterable[Hit]) -> list[Hit]:
     kept: list[Hit] = []
     texts: list[str] = []
     for hit in hits:
-        text = _squeezed(hit.passage)
+        text = "".join(normalise(f"{hit.passage.question or ''}{hit.passage.text}").split())
         at = next((i for i, other in enumerate(texts) if _repeats(text, other) or _repeats(other, text)), None)
         if at is None:
             kept.append(hit)
@@ -391,10 +391,6 @@ def distinct(hits: Iterable[Hit]) -> list[Hit]:
 def _takes_place(hit: Hit, before: Hit, *, longer: bool) -> bool:
     talk, was_talk = bool(hit.passage.said_in), bool(before.passage.said_in)
     return longer if talk == was_talk else was_talk
-
-
-def _squeezed(passage: Passage) -> str:
-    return "".join(normalise(f"{passage.question or ''}{passage.text}").split())
 
 
 def _repeats(text: str, other: str) -> bool:

@@ -101,7 +101,7 @@ class Identity:
         """Why this database must not be used with the index; None: it may. Raises QdrantConnectionError."""
         what = filled(_INDEX, place=index.place)
         if index.home is not None and index.home == self.home:
-            return self._older(what) if await index.after(self.generation + 1) else None
+            return self._error(_OLDER, what) if await index.after(self.generation + 1) else None
         if index.home is not None:
             mine = not self.server and not await index.after(0)
         else:
@@ -149,9 +149,6 @@ class Identity:
 
     def _foreign(self, what: Text, theirs: str | None) -> SettingsError:
         return self._error(_FOREIGN, what, theirs=_name(theirs))
-
-    def _older(self, what: Text) -> SettingsError:
-        return self._error(_OLDER, what)
 
     def _error(self, reason: Text, what: Text, **more: Text) -> SettingsError:
         said = filled(reason, database=self.database, ours=_name(self.home), what=what, **more)

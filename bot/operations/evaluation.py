@@ -90,7 +90,7 @@ class Report:
             if ranking:
                 measures = "  ".join(f"{name} {value:.3f}" for name, value in ranking.as_json().items())
                 made.append((mode, measures))
-        made.append((_AUROC.to(language), _number(self.auroc)))
+        made.append((_AUROC.to(language), "–" if self.auroc is None else f"{self.auroc:.3f}"))
         made.append((_KEPT.to(language), _share(self.kept)))
         made += [(_REFUSED.to(language, kind=kind), _share(share)) for kind, share in self.refused.items()]
         made.append((_CONTAINS.to(language), _share(self.contains_answer)))
@@ -308,7 +308,3 @@ def _mean(values: Sequence[bool]) -> float | None:
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
