@@ -167,7 +167,7 @@ def _pages(total: int, size: int) -> int:
 
 
 class Remembering:
-    """An embedder that knows the last texts again."""
+    """A `DocumentEmbedder` that knows the last texts again."""
 
     def __init__(self, embedder: EmbeddingClient, *, most: int = 2 * GROUPED) -> None:
         self._embedder = embedder
@@ -175,25 +175,8 @@ class Remembering:
         self._known: OrderedDict[str, Vector] = OrderedDict()
 
     @property
-    def name(self) -> str:
-        return self._embedder.name
-
-    @property
     def dimensions(self) -> int:
         return self._embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
-
-    def count_tokens(self, text: str) -> int:
-        return self._embedder.count_tokens(text)
-
-    async def embed_query(self, text: str) -> Vector:
-        return await self._embedder.embed_query(text)
-
-    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        return await self._embedder.embed_queries(texts)
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         found = {text: self._known[text] for text in texts if text in self._known}
