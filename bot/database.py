@@ -5,7 +5,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from bot.access import readers
 from bot.config.settings import Settings
@@ -26,7 +25,6 @@ from migrations import upgrade
 from retrieval.types import Readers
 
 TERMINAL = Place("terminal", "local", "terminal")
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _RECENT = 20
 
 
@@ -58,7 +56,7 @@ class Database:
         return Summary(
             searches=await self.searches.totals(),
             turns=await self.conversations.totals(),
-            votes=await self.votes.counts(_BEGINNING),
+            votes=await self.votes.counts(),
             recent=tuple(await self.searches.listed(self.readers.scopes, limit=_RECENT)),
         )
 

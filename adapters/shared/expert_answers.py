@@ -197,12 +197,12 @@ class DigestCards:
             self._settle(card, ANSWERED, name)
         return taken
 
-    async def dismiss(self, card: Post | None, actor: Actor, name: str, questions: Collection[int] = ()) -> AnswerTaken:
-        """Close these questions of a card (empty: all of them) without an answer."""
+    async def dismiss(self, card: Post | None, actor: Actor, name: str) -> AnswerTaken:
+        """Close all questions of a card without an answer."""
         if card is None:
             return AnswerTaken(refusal=GONE)
-        chosen = [each for each in card.data["questions"] if not questions or each in questions]
-        taken = await self.bot.experts.dismiss(actor, chosen, card.place, await self.audience_of(card))
+        questions = card.data["questions"]
+        taken = await self.bot.experts.dismiss(actor, questions, card.place, await self.audience_of(card))
         if taken.refusal is None:
             self._settle(card, DISMISSED, name)
         return taken

@@ -104,11 +104,9 @@ class UnansweredQuestions:
         )
         return [_doubted(row) for row in await rows(self._engine, wanted)]
 
-    async def open(
-        self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
-    ) -> OpenQuestions:
-        """The open questions asked since a moment: those of `scopes` in words, the rest as a count."""
-        is_open = questions.c.resolved_at.is_(None) & (questions.c.asked_at >= since if since else true())
+    async def open(self, scopes: Collection[str], *, limit: int | None = None) -> OpenQuestions:
+        """The open questions: those of `scopes` in words, the rest as a count."""
+        is_open = questions.c.resolved_at.is_(None)
         theirs = questions.c.scope.in_(scopes)
         wanted = select(questions).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
         counted = select(count(theirs), count(~theirs)).where(is_open)
