@@ -14,7 +14,6 @@ from adapters.web.pages.shared.layout import saying, titled
 from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentRow
-from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Text, date_words
 from retrieval.types import Passage
 
@@ -41,7 +40,6 @@ _NOT_FOUND = Text(
     ja="引用された文はこの文書に見つかりません。その後、更新された可能性があります。",
 )
 _QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
-_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 _DESCRIBED = {
     "collection": Text(en="Collection", ja="コレクション"),
     "readers": Text(en="Who may find it", ja="公開範囲"),
@@ -148,8 +146,7 @@ class OneDocument:
                                 components.When(self._who, value)
                             else:
                                 ui.label(value)
-            if (address := safe_link(row.url)) is not None:
-                ui.link(_ORIGINAL.to(language), address, new_tab=True)
+            components.original(row.url, language)
             if self._site.app.curating.may_change(person(self._who), row):
                 with ui.row():
                     self._acts.buttons(lambda: [row], done=lambda: ui.navigate.to("/documents"))
