@@ -25,7 +25,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 class Text:
     """One message to people, in both languages: `Text(en="…{name}…", ja="…{name}…")`.
 
-    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”.
+    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”. A value that is a Text is put in in its language.
     """
 
     en: str
@@ -33,7 +33,8 @@ class Text:
 
     def to(self, language: Language, **values: object) -> str:
         text = self.ja if language == "ja" else self.en
-        return _counting.format(text, **values) if values else text
+        said = {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
+        return _counting.format(text, **said) if said else text
 
 
 class TextError(Exception):

@@ -250,7 +250,7 @@ class Wizard:
         try:
             write(self.changes, self._file)
         except EnvFileError as error:
-            raise StopError(FAILED, error.problem) from None
+            raise StopError(FAILED, error.reason) from None
         self.terminal.say(filled(_SAVED, file=file, names=", ".join(self.changes)))
         shadowed = [name for name in self.changes if self._environ.get(name, "").strip()]
         if shadowed:

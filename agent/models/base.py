@@ -92,7 +92,7 @@ Part = ThoughtPart | TextPart | ToolCall | ModelMessage
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A name, a JSON schema and an async function. `run` raises `ToolError` for what the model may mend."""
+    """A name, a JSON schema and an async function. `run` raises `BadCallError` for what the model may mend."""
 
     name: str
     description: str
@@ -153,10 +153,6 @@ class Wrapped:
 
 
 # -- failures -------------------------------------------------------------------------------------------------------
-
-
-class ToolError(Exception):
-    """A tool's refusal that the model is shown; it may try again. The text holds no internals."""
 
 
 class ModelError(Exception):

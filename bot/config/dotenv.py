@@ -16,7 +16,7 @@ from bot.config.settings import ENV_FILE, Settings, filled
 from bot.doctor.findings import Remark
 from bot.errors import SettingsError
 from retrieval.durable import replacing
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Text, TextError
 
 _BOM = "\ufeff"
 _PLAIN = re.compile(r"[\w.:/@%+,=-]+", re.ASCII)
@@ -46,15 +46,8 @@ _MISREAD = Text(
 )
 
 
-class EnvFileError(Exception):
-    """`.env` was left as it was, and why; holds no values."""
-
-    def __init__(self, problem: Text) -> None:
-        super().__init__(problem.en)
-        self.problem = problem
-
-    def text(self, language: Language) -> str:
-        return self.problem.to(language)
+class EnvFileError(TextError):
+    """`.env` was left as it was, and why; the reason holds no values of it."""
 
 
 class ProbeError(Exception):

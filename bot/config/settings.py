@@ -377,14 +377,9 @@ def _spoken(wishes: Any) -> Language:
     return "ja" if wish.strip().lower().startswith("ja") else "en"
 
 
-def filled(message: Text, **values: Text | str) -> Text:
+def filled(message: Text, **values: object) -> Text:
     """The message with its values put in, in both languages."""
-
-    def shown(language: Language) -> str:
-        words = {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
-        return message.to(language, **words)
-
-    return Text(en=shown("en"), ja=shown("ja"))
+    return Text(en=message.to("en", **values), ja=message.to("ja", **values))
 
 
 def _problem(name: str, value: object) -> Text:
