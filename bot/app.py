@@ -23,7 +23,7 @@ from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.bot import Bot, make_bot
 from bot.config.home import UNWRITABLE, probe, tighten
-from bot.config.settings import Settings, Strategy, filled
+from bot.config.settings import Settings, Strategy
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
@@ -85,7 +85,7 @@ from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.folder import own
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 from retrieval.index import Index
 from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
@@ -200,7 +200,7 @@ class Application:
         except StoreError as error:
             found["database"] = Trouble(error.reason)
         except QdrantConnectionError as error:
-            found["store"] = Trouble(Text(en=error.text("en"), ja=error.text("ja")))
+            found["store"] = Trouble(error.reason)
         home = await asyncio.to_thread(self._home_trouble)
         return found | ({"home": home} if home else {})
 
@@ -212,7 +212,7 @@ class Application:
         except OSError as error:
             return Trouble(filled(UNWRITABLE, why=error.strerror or type(error).__name__))
         except QdrantConnectionError as error:
-            return Trouble(Text(en=error.text("en"), ja=error.text("ja")), answers=True)
+            return Trouble(error.reason, answers=True)
         return None
 
     @property
@@ -652,7 +652,7 @@ def make_reranker(settings: Settings) -> FastembedReranker | None:
     try:
         return FastembedReranker(weights(settings), settings.reranker.partition(":")[2])
     except RerankingError as error:
-        raise SettingsError(Text(en=error.text("en"), ja=error.text("ja"))) from error
+        raise SettingsError(error.reason) from error
 
 
 async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:

@@ -37,17 +37,20 @@ class Text:
         return _counting.format(text, **said) if said else text
 
 
+def filled(message: Text, **values: object) -> Text:
+    """The message with its values put in, in both languages."""
+    return Text(en=message.to("en", **values), ja=message.to("ja", **values)) if values else message
+
+
 class TextError(Exception):
-    """A failure whose `reason` is fit for people, with `values` for its places; its own text is English, for the
-    log."""
+    """A failure whose `reason` is fit for people; its own text is English, for the log."""
 
     def __init__(self, reason: Text, **values: object) -> None:
-        super().__init__(reason.to("en", **values))
-        self.reason = reason
-        self.values = values
+        self.reason = filled(reason, **values)
+        super().__init__(self.reason.en)
 
     def text(self, language: Language) -> str:
-        return self.reason.to(language, **self.values)
+        return self.reason.to(language)
 
 
 def date_words(date: str, language: Language) -> str:

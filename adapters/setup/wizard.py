@@ -13,10 +13,9 @@ from pathlib import Path
 
 from bot.cli import output
 from bot.config.dotenv import EnvFileError, ProbeError, current, write
-from bot.config.settings import filled
 from bot.doctor.findings import Level, Remark
 from bot.logs import Redactor
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 DONE, FAILED, USAGE = 0, 1, 2
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from dotenv import dotenv_values
 from dotenv.parser import Binding, parse_stream
 
-from bot.config.settings import ENV_FILE, Settings, filled
+from bot.config.settings import ENV_FILE, Settings
 from bot.doctor.findings import Remark
 from bot.errors import SettingsError
 from retrieval.durable import replacing
-from retrieval.i18n import Text, TextError
+from retrieval.i18n import Text, TextError, filled
 
 _BOM = "\ufeff"
 _PLAIN = re.compile(r"[\w.:/@%+,=-]+", re.ASCII)

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.doctor.data import SERVER
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
 from bot.errors import StoreError
 from bot.store.engine import opened
 from bot.store.inspection import file_of, server_condition
 from bot.store.processes import Processes
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 PROCESSES = Subject("processes", Text(en="Processes", ja="プロセス"))
 

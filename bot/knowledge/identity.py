@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.errors import SettingsError
 from bot.records import DocumentRow
 from bot.store.engine import Engine
 from bot.store.homes import Homes
 from bot.store.inspection import name_of
 from retrieval.folder import home_in, sign
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.types import Readers, View
 
 if TYPE_CHECKING:  # commands that only look at the database read this, too

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.config.settings import filled
-from retrieval.i18n import Text, TextError
+from retrieval.i18n import Text, TextError, filled
 
 _ABSENT = Text(en="{path} is not there.", ja="{path} がありません。")
 _UNREADABLE = Text(en="{path} cannot be read: {why}", ja="{path} を読めません: {why}")

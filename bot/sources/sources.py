@@ -360,7 +360,7 @@ class Sources:
                 source.id,
                 owner=self._owner,
                 failures=failures,
-                trouble=Text(en=error.text("en"), ja=error.text("ja")),
+                trouble=error.reason,
                 due_at=self._clock() + timedelta(seconds=wait),
                 **paused,
             )

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from adapters.slack.events import mentions
 from adapters.slack.setup.check import CheckRefusedError, SlackBot, call, web_client
 from adapters.slack.setup.manifest import MENTIONS, MESSAGES, NO_MENTIONS
-from bot.config.settings import filled
 from bot.doctor.findings import Remark, fault, fine, warning
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 if TYPE_CHECKING:
     from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
