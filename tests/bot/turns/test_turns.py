@@ -32,6 +32,7 @@ from tests.bot.acting import (
     question,
     says,
 )
+from tests.bot.store.closing import resolve
 
 # -- the ordinary turn ----------------------------------------------------------------------------------------------
 
@@ -238,9 +239,9 @@ async def test_a_miss_of_a_private_place_is_a_count_elsewhere(start: Start) -> N
     assert (there.shown, there.hidden) == (3, 0)
     hidden = [miss.id for miss in there.questions]
     assert await misses.get(hidden, PUBLIC) == []
-    assert await misses.resolve(hidden, PUBLIC) == 0
-    assert await misses.resolve([seen.questions[0].id], PUBLIC) == 1
-    assert await misses.resolve([seen.questions[0].id], PUBLIC) == 0
+    assert await resolve(bot.engine, hidden, PUBLIC) == 0
+    assert await resolve(bot.engine, [seen.questions[0].id], PUBLIC) == 1
+    assert await resolve(bot.engine, [seen.questions[0].id], PUBLIC) == 0
     assert (await misses.open(PUBLIC)).total == 2
 
 
@@ -279,7 +280,7 @@ async def test_a_report_that_was_resolved_stays_resolved(start: Start) -> None:
     misses = UnansweredQuestions(bot.engine)
     await bot.turns.vote(Feedback(turn, "U2", "down", "wrong"))
     (miss,) = (await misses.open(PUBLIC)).questions
-    await misses.resolve([miss.id], PUBLIC)
+    await resolve(bot.engine, [miss.id], PUBLIC)
     await bot.turns.vote(Feedback(turn, "U2", None))
     (kept,) = await misses.get([miss.id], PUBLIC)
     assert kept.resolved_at is not None and kept.detail == "wrong"

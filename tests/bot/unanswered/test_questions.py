@@ -23,6 +23,7 @@ from bot.types import Audience, Incoming, MissReason, Place, Question, Visibilit
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.questions import Remembering, Unanswered, as_csv, harmless
 from retrieval.types import Found, Hit, Passage, Readers, SearchMetrics
+from tests.bot.store.closing import resolve
 from tests.retrieval.test_ingest import HashEmbedder
 
 TOKYO = ZoneInfo("Asia/Tokyo")
@@ -140,7 +141,7 @@ async def test_misses_are_found_by_what_matters(team: Team) -> None:
     assert await team.listed(since=NOW - timedelta(days=30)) == [parking]
     assert await team.listed(until=NOW - timedelta(days=30)) == [fee]
     assert await team.listed(INSIDERS, text="salary") == ["Salary of U7?"]
-    await team.questions.resolve([dropped], MEMBERS.scopes)
+    await resolve(team.engine, [dropped], MEMBERS.scopes)
     assert await team.listed(state="closed") == [key]
 
 
