@@ -208,17 +208,9 @@ class Search:
             ),
         )
 
-    async def ranking(
-        self,
-        queries: Sequence[str],
-        view: View,
-        *,
-        written_by: WrittenBy = "asker",
-        mode: Mode = "hybrid",
-        limit: int = CANDIDATES,
-    ) -> list[Passage]:
+    async def ranking(self, query: str, view: View, *, mode: Mode, limit: int) -> list[Passage]:
         """The order alone, deeper than anybody reads, repetitions included. For evaluation."""
-        asked = await self._ask(queries, view, mode, written_by)
+        asked = await self._ask([query], view, mode, "asker")
         return [text.passage for _, text in await self._texts(asked, limit)]
 
     async def context(self, hit: Hit, view: View, *, around: int = WINDOW) -> list[Passage]:

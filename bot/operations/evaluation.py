@@ -192,7 +192,7 @@ async def _ask(
     rankings: dict[Mode, Sequence[str]] = {}
     if query.relevant:
         for mode in MODES:
-            passages = await search.ranking([query.text], _VIEW, mode=mode, limit=_CHUNKS)
+            passages = await search.ranking(query.text, _VIEW, mode=mode, limit=_CHUNKS)
             rankings[mode] = list(dict.fromkeys(passage.document_id for passage in passages))[:DEPTH]
     tell(_ASKING, n, total)
     return EvaluatedAnswer(
