@@ -32,7 +32,6 @@ _RECENT = 20
 class Database:
     """The stores. `documents` moves no generation here: it is for looking."""
 
-    settings: Settings
     engine: Engine
     documents: Documents
     collections: Collections
@@ -72,7 +71,6 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     collections, signals = Collections(engine), Signals(engine)
     try:
         yield Database(
-            settings=settings,
             engine=engine,
             documents=Documents(engine, embedder=""),
             collections=collections,

@@ -107,8 +107,8 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 
         signals = Signals(engine)
         data = Database(
-            *(chosen, engine, library.documents, library.collections, questions),
-            *(Conversations(engine), Searches(engine), Votes(engine), Messages(engine, signals), signals),
+            *(engine, library.documents, library.collections, questions, Conversations(engine)),
+            *(Searches(engine), Votes(engine), Messages(engine, signals), signals),
         )
         audit = Audit(engine)
         models = Models(chosen, ExtractiveModel(similarity, tokenise=SPARSE.terms), stack)
