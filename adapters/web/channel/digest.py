@@ -40,8 +40,8 @@ def cards(context: WebContext) -> DigestCards:
     return DigestCards(PLATFORM, context.bot, context.tasks, context.language, _audience, drawn, told)
 
 
-async def _audience(card: Post) -> Audience:
-    return audience_of(card.place.channel)
+async def _audience(room: str) -> Audience:
+    return audience_of(room)
 
 
 async def _draw(context: WebContext, card: Post, status: str) -> None:
