@@ -198,9 +198,9 @@ class Application:
             await self.data.probe()
             await self.knowledge.generation()
         except StoreError as error:
-            found["database"] = Trouble(error.reason)
+            found["database"] = Trouble(error.said)
         except QdrantConnectionError as error:
-            found["store"] = Trouble(error.reason)
+            found["store"] = Trouble(error.said)
         home = await asyncio.to_thread(self._home_trouble)
         return found | ({"home": home} if home else {})
 
@@ -212,7 +212,7 @@ class Application:
         except OSError as error:
             return Trouble(filled(UNWRITABLE, why=error.strerror or type(error).__name__))
         except QdrantConnectionError as error:
-            return Trouble(error.reason, answers=True)
+            return Trouble(error.said, answers=True)
         return None
 
     @property
@@ -652,7 +652,7 @@ def make_reranker(settings: Settings) -> FastembedReranker | None:
     try:
         return FastembedReranker(weights(settings), settings.reranker.partition(":")[2])
     except RerankingError as error:
-        raise SettingsError(error.reason) from error
+        raise SettingsError(error.said) from error
 
 
 async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:

@@ -75,7 +75,7 @@ class Channels:
             here = Readers(frozenset({EVERYONE, TEAM, scope_of(place)}))
             await self._knowledge.check(chosen.collections, here, self._settings.language)
         except RAGToolError as error:
-            raise SettingsError(error.reason) from error
+            raise SettingsError(error.said) from error
         chosen = replace(chosen, collections=chosen.collections or None)
         await self._places.put(place, chosen)
         await self._audit.note(actor.full_id, "settings", scope_of(place), _words(chosen))

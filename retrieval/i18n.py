@@ -43,14 +43,16 @@ def filled(message: Text, **values: object) -> Text:
 
 
 class TextError(Exception):
-    """A failure whose `reason` is fit for people; its own text is English, for the log."""
+    """A failure whose `reason` is fit for people, as it is `said` with its values; its own text is English, for the
+    log."""
 
     def __init__(self, reason: Text, **values: object) -> None:
-        self.reason = filled(reason, **values)
-        super().__init__(self.reason.en)
+        self.reason = reason
+        self.said = filled(reason, **values)
+        super().__init__(self.said.en)
 
     def text(self, language: Language) -> str:
-        return self.reason.to(language)
+        return self.said.to(language)
 
 
 def date_words(date: str, language: Language) -> str:

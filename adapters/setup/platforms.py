@@ -221,7 +221,7 @@ async def set_up(
         terminal.complain(*stop.lines)
         return stop.status
     except EnvFileError as error:
-        terminal.complain(error.reason)
+        terminal.complain(error.said)
         return FAILED
 
 

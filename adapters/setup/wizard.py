@@ -249,7 +249,7 @@ class Wizard:
         try:
             write(self.changes, self._file)
         except EnvFileError as error:
-            raise StopError(FAILED, error.reason) from None
+            raise StopError(FAILED, error.said) from None
         self.terminal.say(filled(_SAVED, file=file, names=", ".join(self.changes)))
         shadowed = [name for name in self.changes if self._environ.get(name, "").strip()]
         if shadowed:

@@ -112,7 +112,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
     try:
         found = await _condition(settings, INTEGRITY_SECONDS)
     except StoreError as error:
-        return [fault(error.reason, SERVER)]
+        return [fault(error.said, SERVER)]
     except OSError as error:
         return [fault(filled(_UNREADABLE, what=what, why=error.strerror or ""), _PERMISSION)]
     if found.whole == "damaged":
@@ -320,9 +320,9 @@ async def store(settings: Settings) -> Sequence[Remark]:
     try:
         index = await _open(settings, made)
     except EmbeddingError as error:
-        return [fault(error.reason, _SET_BACK)]
+        return [fault(error.said, _SET_BACK)]
     except QdrantConnectionError as error:
-        return [fault(error.reason, _QDRANT if settings.qdrant_url else _ANEW)]
+        return [fault(error.said, _QDRANT if settings.qdrant_url else _ANEW)]
     if index is None:
         return [fault(filled(_INDEX_LOST, count=str(len(rows))), _ANEW)] if rows else [fine(_NO_INDEX)]
     try:
@@ -331,7 +331,7 @@ async def store(settings: Settings) -> Sequence[Remark]:
         everyone = Readers(frozenset(row.scope for row in rows))
         found = await index.count(View(everyone, row.generation if row else 0))
     except QdrantConnectionError as error:
-        return [fault(error.reason, _QDRANT if settings.qdrant_url else _ANEW)]
+        return [fault(error.said, _QDRANT if settings.qdrant_url else _ANEW)]
     finally:
         await index.close()
     wanted = sum(row.chunks for row in rows)

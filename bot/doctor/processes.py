@@ -37,7 +37,7 @@ async def processes(settings: Settings) -> Sequence[Remark]:
         async with opened(settings.database_url, settings.link) as engine:
             names = [row.id.rpartition(":")[0] for row in await Processes(engine).listed()]
     except StoreError as error:
-        return [fault(error.reason, SERVER)]
+        return [fault(error.said, SERVER)]
     alone = [warning(_ALONE, _MANY)] if settings.qdrant_url is None else []
     return [*alone, fine(filled(_THESE, count=str(len(names)), names=", ".join(names)) if names else _NONE)]
 

@@ -85,7 +85,7 @@ async def embedder(settings: Settings) -> Sequence[Remark]:
     except SettingsError as error:
         return [fault(problem, _CHOOSE) for problem in error.problems]
     except EmbeddingError as error:
-        return [fault(error.reason, _CHOOSE)]
+        return [fault(error.said, _CHOOSE)]
     for vector in (query, text):
         if len(vector) != made.dimensions:
             said = filled(_SIZE, name=made.name, got=str(len(vector)), wanted=str(made.dimensions))
@@ -147,7 +147,7 @@ async def reranker(settings: Settings) -> Sequence[Remark]:
     except SettingsError as error:
         return [fault(problem, _CHOOSE_RERANKER) for problem in error.problems]
     except reranking.RerankingError as error:
-        return [*remarks, fault(error.reason, _CHOOSE_RERANKER)]
+        return [*remarks, fault(error.said, _CHOOSE_RERANKER)]
     return [*remarks, fine(filled(_GOOD_RERANKER, name=made.name))]
 
 

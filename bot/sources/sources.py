@@ -360,7 +360,7 @@ class Sources:
                 source.id,
                 owner=self._owner,
                 failures=failures,
-                trouble=error.reason,
+                trouble=error.said,
                 due_at=self._clock() + timedelta(seconds=wait),
                 **paused,
             )

@@ -143,7 +143,7 @@ class Sync:
             await self._no_document(page, before or FollowedPage(""), error)
             return
         except PageError as error:
-            why = error.reason
+            why = error.said
             if not isinstance(error, PageRefusedError):
                 self.report.failed.append((page.ref, why))
                 if before is not None and error.again is not None:
@@ -180,7 +180,7 @@ class Sync:
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
         except RAGToolError as error:
-            return error.reason
+            return error.said
 
     async def _noted(
         self, page: SourcePage, before: FollowedPage | None, verdict: Verdict | Text, fetched: Fetched
