@@ -25,6 +25,7 @@ class CrowdedError(Exception):
 class AdmissionTicket:
     """A turn's place in the queue. `ahead`: how many go before it, as the queue stood when it came."""
 
+    channel: Place
     ahead: int
     _called: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
@@ -52,7 +53,7 @@ class Admission:
     @contextmanager
     def join(self, channel: Place) -> Iterator[AdmissionTicket]:
         """Stand in line; leave it, or the place that was given, with the block. Raises CrowdedError."""
-        ticket = AdmissionTicket(self._ahead(channel))
+        ticket = AdmissionTicket(channel, self._ahead(channel))
         if self._free:
             self._free -= 1
             ticket.call()

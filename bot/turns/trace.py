@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Literal, assert_never, cast
 
 from agent.events import (
@@ -30,6 +31,7 @@ from bot.access import default_scope
 from bot.store.conversations import Conversations
 from bot.store.engine import storable
 from bot.store.traces import Json, Noted, TraceRow, Traces
+from bot.types import Place
 from retrieval.types import Hit, Passage, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -193,8 +195,11 @@ class Trace:
     """A turn as its readers may see it. `answer` is None where something it was made from is not readable (any
     more)."""
 
+    turn: str
     question: str
+    place: Place
     link: str | None
+    answered_at: datetime
     answer: str | None
     outcome: Outcome
     unsure: bool  # the bot was not sure of what it answered
@@ -225,8 +230,11 @@ async def trace(
     steps, clean = await _steps(rows, names, readers, look_up)
     began = next((row for row in rows if row.kind == "began"), None)
     return Trace(
+        turn=turn,
         question=asked.text,
+        place=asked.place,
         link=asked.link,
+        answered_at=conversation.answered_at,
         answer=answered.text if clean else None,
         outcome=answered.outcome,
         unsure=answered.unsure,

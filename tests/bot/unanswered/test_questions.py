@@ -96,7 +96,9 @@ class Team:
 
     async def _trace(self, turn: str, who: Readers) -> Trace | None:
         steps = tuple(TracedStep("tool_result", 1.0, 0.5, hits=hits) for hits in self.found_then)
-        return Trace("?", None, None, "unknown", False, "react", "m", 1.0, 0.0, Cost(), (), 0.1, False, steps)
+        return Trace(
+            turn, "?", GENERAL, None, NOW, None, "unknown", False, "react", "m", 1.0, 0.0, Cost(), (), 0.1, False, steps
+        )
 
 
 @pytest.fixture
