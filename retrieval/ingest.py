@@ -4,6 +4,7 @@ import asyncio
 import logging
 import uuid
 from array import array
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -22,12 +23,13 @@ from retrieval.types import Chunk, Document, Passage, Point, Reading, Unreadable
 log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-Put = Callable[[Sequence[Point]], Awaitable[None]]
+Batch = Sequence[tuple["Entry", Chunk]]
 Kept = Mapping[str, "array[float]"]
 """Dense vectors by the very text that the embedder was given."""
 
 MAX_CHUNKS = 5_000  # of one file
-_BATCH = 64  # chunks embedded and written at once: two seconds of a small model on two cores
+_BATCH = 64  # chunks embedded and written at once: a second of a small model on two cores
+_AT_ONCE = 2  # batches: what embeds is never without work
 _NAMESPACE = uuid.UUID("6e3c1a52-8f0e-5d3b-9b43-0c8b1d1f7a10")
 
 _EMPTY = Text(
@@ -109,11 +111,11 @@ class Ingest:
         """
         entry = Entry(document, about, version)
         made = [(entry, chunk) for chunk in await self.prepare(document)]
-        async with self._undoing([about.document_id], born), self._writing() as put:
+        async with self._undoing([about.document_id], born), self._writing(born, kept) as write:
             for start in range(0, len(made), _BATCH):
+                await write(made[start : start + _BATCH])
                 if progress:
-                    progress(start, len(made))
-                await put(await self._points(made[start : start + _BATCH], born, kept))
+                    progress(max(0, start - _BATCH), len(made))  # the one before it is under way, too
         if progress:
             progress(len(made), len(made))
         return len(made)
@@ -125,7 +127,7 @@ class Ingest:
         """
         counts: list[int] = []
         waiting: list[tuple[Entry, Chunk]] = []
-        async with self._undoing([entry.about.document_id for entry in entries], born), self._writing() as put:
+        async with self._undoing([entry.about.document_id for entry in entries], born), self._writing(born) as write:
             for entry in entries:
                 if progress:
                     progress(len(counts), len(entries))
@@ -134,9 +136,9 @@ class Ingest:
                 waiting += ((entry, chunk) for chunk in made)
                 while len(waiting) >= _BATCH:
                     some, waiting = waiting[:_BATCH], waiting[_BATCH:]
-                    await put(await self._points(some, born))
+                    await write(some)
             if waiting:
-                await put(await self._points(waiting, born))
+                await write(waiting)
         if progress:
             progress(len(entries), len(entries))
         return counts
@@ -161,9 +163,7 @@ class Ingest:
             async for one, vector in self._index.vectors(document_id)
         }
 
-    async def _points(
-        self, some: Sequence[tuple[Entry, Chunk]], born: int, kept: Kept = MappingProxyType({})
-    ) -> list[Point]:
+    async def _points(self, some: Batch, born: int, kept: Kept) -> list[Point]:
         """Embedded and encoded side by side: the model runs without the interpreter lock, the tokeniser with it."""
         texts = [embedding_text(entry.document.title, chunk) for entry, chunk in some]
         dense, encoded = await asyncio.gather(self._embedded(texts, kept), asyncio.to_thread(self._encode, some))
@@ -177,7 +177,7 @@ class Ingest:
         made = dict(zip(new, await self._embedder.embed_documents(new) if new else (), strict=True))
         return [made[text] if text in made else [*kept[text]] for text in texts]
 
-    def _encode(self, some: Sequence[tuple[Entry, Chunk]]) -> list[Encoded]:
+    def _encode(self, some: Batch) -> list[Encoded]:
         encoded = [
             self._sparse.document(
                 front(entry.document.title, chunk), *filter(None, [chunk.question]), *sentences(chunk.text)
@@ -188,25 +188,28 @@ class Ingest:
         return encoded
 
     @asynccontextmanager
-    async def _writing(self) -> AsyncGenerator[Put, None]:
-        """A put that writes one batch while the next one is embedded; all is written at the end."""
-        behind: asyncio.Task[None] | None = None
+    async def _writing(
+        self, born: int, kept: Kept = MappingProxyType({})
+    ) -> AsyncGenerator[Callable[[Batch], Awaitable[None]], None]:
+        """A call that takes a batch while the one before it is embedded and written; all is written at the end."""
+        begun: deque[asyncio.Task[None]] = deque()
 
-        async def put(points: Sequence[Point]) -> None:
-            nonlocal behind
-            if behind:
-                await behind
-            behind = asyncio.ensure_future(self._index.put(points))
+        async def write(some: Batch) -> None:
+            if len(begun) == _AT_ONCE:
+                await begun[0]
+                begun.popleft()
+            begun.append(asyncio.create_task(self._write(some, born, kept)))
 
         try:
-            yield put
-            if behind:
-                await behind
+            yield write
+            await asyncio.gather(*begun)
         finally:
-            if behind and not behind.done():
-                behind.cancel()
-            if behind:
-                await asyncio.gather(behind, return_exceptions=True)
+            for task in begun:
+                task.cancel()
+            await asyncio.gather(*begun, return_exceptions=True)
+
+    async def _write(self, some: Batch, born: int, kept: Kept) -> None:
+        await self._index.put(await self._points(some, born, kept))
 
     @asynccontextmanager
     async def _undoing(self, document_ids: Sequence[str], born: int) -> AsyncGenerator[None, None]:

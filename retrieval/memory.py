@@ -26,7 +26,8 @@ def let_go(folder: Path, *, unwritten: bool = False) -> None:
         return
     advise = ctypes.CDLL(None).madvise
     below = f"{folder.resolve()}/"
-    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+    maps = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    for line in (one for one in maps if below in one):
         span, flags, *_, path = line.split(maxsplit=5)
         if (unwritten or flags.endswith("s")) and path.startswith(below):
             start, end = (int(edge, 16) for edge in span.split("-"))

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from retrieval.embeddings.onnx import without_spinning
 from retrieval.i18n import Text
 from retrieval.memory import give_back
 from retrieval.types import RAGToolError
@@ -27,7 +26,6 @@ log = logging.getLogger(__name__)
 
 LOADING_SECONDS = 10.0  # a search waits no longer for weights that are being loaded or downloaded
 AGAIN_SECONDS = 300.0  # after loading has failed
-_BATCH = 4  # texts read together: padding makes larger batches slower on few cores
 
 _NAMES = (
     'python -c "from fastembed.rerank.cross_encoder import TextCrossEncoder as T;'
@@ -83,20 +81,20 @@ class FastembedReranker:
     """A cross-encoder on this machine. `model` is a name of fastembed's registry or a folder with an ONNX file, its
     `tokenizer.json` and `tokenizer_config.json`; `cache` is the folder that weights are downloaded to, at first use.
 
-    One thread of its own does the work, a few texts at a time, so that a search that was given up stops soon. An
-    unknown name and a folder without a model raise RerankingError at once. For one event loop; `close` it when done.
+    Threads of its own do the work, each a text at a time, so that a search that was given up stops soon. An unknown
+    name and a folder without a model raise RerankingError at once. For one event loop; `close` it when done.
     """
 
     def __init__(self, cache: Path, model: str, threads: int = 2) -> None:
         self.name = f"fastembed:{model}"
         known = _known(model)
-        self._open = partial(_open, known["model"], known["folder"], cache, threads)
-        self._thread = ThreadPoolExecutor(1, "reranker")
+        self._open = partial(_open, known["model"], known["folder"], cache)
+        self._threads = ThreadPoolExecutor(threads, "reranker")
         self._loading: asyncio.Future[TextCrossEncoder] | None = None
         self._failed_at = 0.0  # in loop time; 0: it has not
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def warm(self) -> None:
         """Begin to load or download; a failure is in the log and said by the searches that it concerns."""
@@ -108,17 +106,14 @@ class FastembedReranker:
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         loop = asyncio.get_running_loop()
         model = await self._loaded()
-        found: list[float] = []
-        for start in range(0, len(texts), _BATCH):
-            some = list(texts[start : start + _BATCH])
-            found += await loop.run_in_executor(self._thread, self._read, model, query, some)
-        return found
+        reading = [loop.run_in_executor(self._threads, self._read, model, query, text) for text in texts]
+        return await asyncio.gather(*reading)
 
     async def _loaded(self) -> "TextCrossEncoder":
         loop = asyncio.get_running_loop()
         if self._loading is None or (self._failed_at and loop.time() > self._failed_at + AGAIN_SECONDS):
             self._failed_at = 0.0
-            self._loading = loop.run_in_executor(self._thread, self._open)
+            self._loading = loop.run_in_executor(self._threads, self._open)
             self._loading.add_done_callback(self._settled)
         done, _ = await asyncio.wait({self._loading}, timeout=LOADING_SECONDS)
         if not done:
@@ -129,14 +124,14 @@ class FastembedReranker:
         if not loading.cancelled() and loading.exception() is not None:
             self._failed_at = loading.get_loop().time()
 
-    def _read(self, model: "TextCrossEncoder", query: str, texts: list[str]) -> list[float]:
+    def _read(self, model: "TextCrossEncoder", query: str, text: str) -> float:
         try:
-            found = [float(score) for score in model.rerank(query, texts, batch_size=_BATCH)]
-            if len(found) != len(texts) or not all(map(math.isfinite, found)):
-                raise ValueError("not one number a text")
+            (score,) = model.rerank(query, [text])
+            if not math.isfinite(score):
+                raise ValueError("not a number")
         except Exception as problem:
             raise RerankingError(_FAILED, name=self.name) from problem
-        return found
+        return float(score)
 
 
 def licence(model: str) -> str:
@@ -210,7 +205,7 @@ def _in_the_card(folder: Path) -> str:
 
 
 @functools.cache
-def _open(name: str, folder: Path | None, cache: Path, threads: int) -> "TextCrossEncoder":
+def _open(name: str, folder: Path | None, cache: Path) -> "TextCrossEncoder":
     """Once a process: what one reranker has loaded is there for the next one. A download is tried once."""
     from fastembed.common.model_description import BaseModelDescription, ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
@@ -226,12 +221,7 @@ def _open(name: str, folder: Path | None, cache: Path, threads: int) -> "TextCro
         except Exception as problem:
             raise RerankingError(_UNREACHABLE, name=name) from problem
     try:
-        model = TextCrossEncoder(
-            name, str(cache / "fastembed"), threads, lazy_load=True, specific_model_path=str(folder)
-        )
-        inside = cast(OnnxTextCrossEncoder, model.model)
-        without_spinning(inside)
-        inside.load_onnx_model()
+        model = TextCrossEncoder(name, str(cache / "fastembed"), threads=1, specific_model_path=str(folder))
     except Exception as problem:
         raise RerankingError(_FAILED, name=name) from problem
     give_back()

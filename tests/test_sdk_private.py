@@ -22,13 +22,11 @@ _ROUTE = "the buckets' key; and threads are begun where only ids are known"
 _EDITS = "PartialMessage.edit takes no flags, and without them an edit shows previews (R15)"
 _LISTED = "tree.fetch_commands leaves the translations out"
 _SERVERS = "another server than Discord's can be told to the whole library only"
-_TOLD = "who may read and write in a channel is reckoned from servers that the gateway has told; another process is connected"
-_CLOSED = "Client.close would end the REST calls of what is still being finished, too"
+_TOLD = "who may read and write in a channel is reckoned from servers that the gateway has told; another process is connected, or it tells of one no more"
 
 _TWO = "Bolt's handler keeps one connection and acknowledges whatever happens; two are kept, and what is not stored is not (R1)"
 
 ALLOWED = {
-    "adapters/discord/adapter.py": {"ws": _CLOSED},
     "adapters/discord/transport/api.py": {
         "http": _EDITS,
         "_bucket_hashes": _BUCKETS,

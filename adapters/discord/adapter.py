@@ -7,7 +7,7 @@ platform"; reliability.md R3, R5, R8, R10, R32 and R57."""
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -124,7 +124,8 @@ class DiscordAdapter:
             client = await ending.enter_async_context(Client(self._identifies, content=content))
             rest = DiscordApi(client)
             ending.push_async_callback(rest.close)
-            context = DiscordContext(client, rest, bot, Places(client, rest, self._settings.guilds), self._language)
+            places = Places(client, rest, self._settings.guilds, client.whole)
+            context = DiscordContext(client, rest, bot, places, self._language)
             around = ThreadContext(context)
             questions = RunningTurns(
                 PLATFORM,
@@ -141,7 +142,8 @@ class DiscordAdapter:
             feedback.register(client, context)
             turn_view.register(client, context)
             await enter(client, self._settings.token.get_secret_value())
-            self._client, self._context, self._servers = client, context, Servers(client, rest)
+            servers = Servers(client, rest, self._settings.guilds)
+            self._client, self._context, self._servers = client, context, servers
             self._waits = bot.holding.shared
             history = DiscordHistory(self, partial(self._found, forums=True), context, lambda: client.heard)
             reading = bot.sources.channels.read(PLATFORM, history, self.ready)
@@ -182,12 +184,8 @@ class DiscordAdapter:
             if not ended.done():
                 listening.result()
         finally:
-            client.up = False
             self.ready.clear()
             await stopped(listening, *chores)
-            if client.ws is not None:
-                with suppress(*NETWORK):
-                    await client.ws.close(code=1000)
             await context.tasks.drain(DRAIN_SECONDS)
 
     async def _tell(self, client: Client, context: DiscordContext) -> None:
@@ -210,7 +208,7 @@ class DiscordAdapter:
 
     async def _found(self, recipient: str, *, forums: bool = False) -> Recipient:
         """See `find`. `forums`: they, too, in which the bot may post."""
-        context, channel = await self._at_work(), recipient
+        (context, servers), channel = await self._at_work(), recipient
         if recipient.startswith("@"):
             with as_lookup():
                 return await context.places.recipient(recipient[1:])
@@ -218,6 +216,9 @@ class DiscordAdapter:
             channel = find(channel, self._channels(context, forums=forums)).id
         with as_lookup():
             found = await place_at(context.rest, context.client, int(channel))
+            if isinstance(found, discord.abc.GuildChannel | discord.Thread) and found.guild.me is None:
+                await servers.add(found.guild.id)
+                found = await place_at(context.rest, context.client, int(channel))
         where = spot(found)
         takes = isinstance(found, discord.abc.Messageable) or (forums and isinstance(found, discord.ForumChannel))
         if where is None or not takes:
@@ -244,20 +245,20 @@ class DiscordAdapter:
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises LookupError where Discord does not take them, ConnectionError when not all
         of it could be posted: the same call goes on."""
-        context, to = await self._at_work(), await self.find(channel)
+        (context, _), to = await self._at_work(), await self.find(channel)
         with as_lookup():
             await digest.announce(context, to.place, card, about)
 
-    async def _at_work(self) -> DiscordContext:
+    async def _at_work(self) -> tuple[DiscordContext, Servers]:
         """Raises ConnectionError."""
         if self._context is None or self._servers is None:
             raise ConnectionError("Discord is not connected")
-        context = self._context
+        context, servers = self._context, self._servers
         try:
-            await self._servers.look()
+            await servers.look()
         except PostError as error:
             raise ConnectionError(error.code) from None
-        return context
+        return context, servers
 
 
 class _Events:
@@ -289,9 +290,9 @@ class _Events:
         for change in ("guild_channel_update", "guild_role_update", "member_update"):
             started(change, self._changed)
 
-    async def catch_up(self) -> None:
-        """Take what was said while nobody heard it; what is taken already stays as it is."""
-        for message in await missed(self._context):
+    async def catch_up(self, shard: int) -> None:
+        """Take what was said while nobody heard this shard; what is taken already stays as it is."""
+        for message in await missed(self._context, shard):
             self._context.tasks.start(self._message(message), "discord-missed")
 
     async def _stir(self, channel: int, message: int | None = None, where: Spot | None = None) -> None:
@@ -489,10 +490,9 @@ def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -
 async def _catch_up(client: Client, events: _Events) -> None:
     """With each session that is begun anew, as what came before it is lost."""
     while True:
-        await client.begun.wait()
-        client.begun.clear()
+        shard = await client.begun.get()
         await client.all_here(HERE_SECONDS)
-        await events.catch_up()
+        await events.catch_up(shard)
 
 
 async def _look_after(context: DiscordContext, questions: RunningTurns, ready: asyncio.Event, every: float) -> None:

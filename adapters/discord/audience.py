@@ -5,6 +5,7 @@ The team are the members of its servers; within one, the rights of a channel dec
 reliability.md R11, R13 and R14; discord-api-docs, topics/permissions.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Collection, Iterable
@@ -29,10 +30,14 @@ _REMEMBERED = 10_000
 
 
 class Places:
-    """`guilds`: whose members are the team; None: of the one server the bot is in."""
+    """`guilds`: whose members are the team; None: of the one server the bot is in. `whole`: set but while only a part
+    of its servers is known."""
 
-    def __init__(self, client: discord.Client, rest: DiscordApi, guilds: Collection[str] | None) -> None:
+    def __init__(
+        self, client: discord.Client, rest: DiscordApi, guilds: Collection[str] | None, whole: asyncio.Event
+    ) -> None:
         self._client = client
+        self._whole = whole
         self._rest = rest
         self._guilds = None if guilds is None else frozenset(map(int, guilds))
         self._members: dict[tuple[int, int], tuple[float, discord.Member | None]] = {}
@@ -40,8 +45,8 @@ class Places:
     def team(self) -> list[discord.Guild]:
         """The servers whose members are the team."""
         here = list(self._client.guilds)
-        if self._guilds is None:
-            return here if len(here) == 1 else []
+        if self._guilds is None:  # where there are several shards there are more servers, told of or not
+            return here if len(here) == 1 and self._client.shard_count in (None, 1) else []
         return [guild for guild in here if guild.id in self._guilds]
 
     async def audience(self, channel: str, author: str | None = None) -> Audience:
@@ -129,7 +134,8 @@ class Places:
         return "editor" if "editor" in roles else "member" if roles else "outsider"
 
     async def _memberships(self, person: int) -> list[discord.Member]:
-        """Of the team's servers. Raises PostError."""
+        """Of the team's servers: of all, though direct messages come with the first shard. Raises PostError."""
+        await self._whole.wait()
         found = [await self._member(guild, person) for guild in self.team()]
         return [member for member in found if member is not None]
 

@@ -25,15 +25,15 @@ Spoken = discord.TextChannel | discord.VoiceChannel | discord.Thread
 Read = Spoken | discord.PartialMessageable
 
 
-async def missed(context: DiscordContext) -> list[discord.Message]:
-    """Recent messages of the servers and of direct conversations, oldest first: what was heard is among it. Never
-    raises."""
+async def missed(context: DiscordContext, shard: int) -> list[discord.Message]:
+    """Recent messages of a shard's servers, and of direct conversations with the first one, oldest first: what was
+    heard is among it. Never raises."""
     since = discord.Object(_snowflake(time.time() - SECONDS))
     found: list[discord.Message] = []
-    channels = sorted(_spoken_in(context.client, since.id), key=lambda one: -(one.last_message_id or 0))
+    channels = sorted(_spoken_in(context.client, shard, since.id), key=lambda one: -(one.last_message_id or 0))
     threads = [one for one in channels if isinstance(one, discord.Thread)]  # our own answers make many: they come last
     others = [one for one in channels if not isinstance(one, discord.Thread)]
-    read: list[Read] = [*others, *await _direct(context), *threads]
+    read: list[Read] = [*others, *([] if shard else await _direct(context)), *threads]
     for channel in read[:CHANNELS]:
         try:
             found += await context.rest.call("read", str(channel.id), lambda: _newest(channel, since))  # noqa: B023
@@ -52,8 +52,10 @@ async def _direct(context: DiscordContext) -> list[discord.PartialMessageable]:
     return [context.client.get_partial_messageable(int(one), type=discord.ChannelType.private) for one in known]
 
 
-def _spoken_in(client: discord.Client, since: int) -> Iterator[Spoken]:
+def _spoken_in(client: discord.Client, shard: int, since: int) -> Iterator[Spoken]:
     for guild in client.guilds:
+        if guild.shard_id != shard:
+            continue
         channels: list[Spoken] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
         for channel in channels:
             if (channel.last_message_id or 0) >= since and _readable(channel):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from agent.extractive.excerpts import READ, Tokenise, closest, readable
+from agent.extractive.excerpts import READ, Tokenise, candidates
 from agent.extractive.index import FLOOR, certain, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
 from agent.models.base import (
@@ -118,16 +118,14 @@ class ExtractiveModel:
         strong = [(n, hit) for n, hit in found if alone and sure(turn.question, hit)]
         certainly = bool(strong)
         numbers, hits = zip(*(strong or found), strict=True)
-        excerpts = await asyncio.to_thread(
-            closest, asked, hits, tokenise=self._tokenise, cosines=await self._cosines(asked, hits)
-        )
+        lines = await asyncio.to_thread(candidates, asked, hits, self._tokenise)
+        excerpts = lines.closest(await self._cosines(asked, lines.undecided()))
         thought = FOUND["sure" if certainly else "near"].to(language, count=len(excerpts))
         return thought, written(excerpts, hits, numbers, language, certainly=certainly), ()
 
-    async def _cosines(self, question: str, hits: Sequence[Hit]) -> dict[str, float]:
+    async def _cosines(self, question: str, texts: Sequence[str]) -> dict[str, float]:
         if self._similarity is None:
             return {}
-        texts = await asyncio.to_thread(readable, hits)
         try:
             return dict(zip(texts, await self._similarity(question, texts), strict=True))
         except EmbeddingError as error:

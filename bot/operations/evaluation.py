@@ -6,14 +6,14 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import mul
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.extractive.excerpts import closest, readable
+from agent.extractive.excerpts import candidates
 from bot.operations.beir import BeirDocument, BeirQuery, EvaluationError, read
 from retrieval.embeddings.base import EmbeddingClient
+from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.i18n import Language, Text
 from retrieval.index import EdgeIndex
 from retrieval.ingest import Entry, Ingest
@@ -207,11 +207,10 @@ async def _ask(
 
 async def _quoted(query: BeirQuery, found: Found, embedder: EmbeddingClient, sparse: SparseEncoder) -> str:
     """The lines that the extractive answer would show."""
-    texts = readable(found.hits)
-    asked, *vectors = await embedder.embed_query(query.text), *await embedder.embed_documents(texts)
-    cosines = {text: sum(map(mul, asked, vector)) for text, vector in zip(texts, vectors, strict=True)}
-    excerpts = closest(query.text, found.hits, tokenise=sparse.terms, cosines=cosines)
-    return "\n".join(line.text for excerpt in excerpts for _, line in excerpt.lines)
+    lines = candidates(query.text, found.hits, sparse.terms)
+    texts = lines.undecided()
+    cosines = dict(zip(texts, await SentenceSimilarity(embedder)(query.text, texts), strict=True))
+    return "\n".join(line.text for excerpt in lines.closest(cosines) for _, line in excerpt.lines)
 
 
 # -- the figures ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import re
 import threading
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +22,13 @@ Scores = npt.NDArray[np.float64]
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN_PENALTY = 10.0  # Source: sentencepiece, unigram_model.cc, kUnkPenalty
-_BEGIN, _PAD, _END, _UNKNOWN = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+_BEGIN, _, _END, _UNKNOWN = _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 _SPECIALS = re.compile(f"({'|'.join(_SPECIAL)})")
 _SPACE = "▁"
 _SIEVE = np.uint64(64 - 21)  # of hashes, to see at once that most substrings are no piece
 _AT_ONCE = 20_000  # characters, about
 _REMEMBERED = 512  # texts
 _HASHES, _PIECES, _SCORES, _ABOUT = "unigram-hashes.npy", "unigram-pieces.npy", "unigram-scores.npy", "unigram.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """The fields that fastembed reads of an encoded text."""
-
-    ids: list[int]
-    attention_mask: list[int]
 
 
 def write(folder: Path, pieces: Sequence[str], scores: Sequence[float]) -> None:
@@ -74,14 +65,10 @@ class Unigram:
         self._scores = scores
         self._unknown_score = float(scores.min()) - _UNKNOWN_PENALTY
 
-    def encode_batch(self, texts: Sequence[str]) -> list[Tokens]:
-        """Cut where they are too long, and all as long as the longest."""
-        begin, end, pad = (self._special[each] for each in (_BEGIN, _END, _PAD))
-        encoded = [[begin, *ids[: self._most - 2], end] for ids in self._encode(texts)]
-        longest = max(map(len, encoded), default=0)
-        return [
-            Tokens(ids + [pad] * (longest - len(ids)), [1] * len(ids) + [0] * (longest - len(ids))) for ids in encoded
-        ]
+    def encode(self, text: str) -> list[int]:
+        """Cut where it is too long."""
+        (ids,) = self._encode([text])
+        return [self._special[_BEGIN], *ids[: self._most - 2], self._special[_END]]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each has, uncut."""

@@ -91,7 +91,7 @@ class FakeDiscord:
         self.server.rates.on = limits
         self.server.rates.buckets.update(rates or {})
         self.messages = Messages(self.world, self.payloads, self.tell, without)
-        self.rest = Rest(self.world, self.payloads, self.tell, self.messages, without)
+        self.rest = Rest(self.world, self.payloads, self.tell, self.messages, without, self.gateway.limit)
         answers = Interactions(self.world, self.payloads, self.tell, self.messages, without)
         for part in (self.rest, self.messages, answers):
             self.server.add(part.routes())
@@ -164,18 +164,18 @@ class FakeDiscord:
         """Cuts the gateway's TCP connections without a word; how many. Events wait for a RESUME."""
         return self.gateway.cut()
 
-    def close(self, code: int) -> None:
-        """Closes the gateway connections with this code."""
-        self.gateway.close_all(code)
+    def close(self, code: int, shard: int | None = None) -> None:
+        """Closes the gateway connections, or a shard's, with this code."""
+        self.gateway.close_all(code, shard)
 
     def reconnect(self) -> None:
         """Op 7: go and come back."""
         for each in self.gateway.live():
             each.tell(RECONNECT)
 
-    def invalidate(self, resumable: bool = False) -> None:
-        """Op 9. What is not resumable is over, and its waiting events with it."""
-        for each in self.gateway.live():
+    def invalidate(self, resumable: bool = False, shard: int | None = None) -> None:
+        """Op 9, to all or to a shard. What is not resumable is over, and its waiting events with it."""
+        for each in self.gateway.live(shard):
             if each.session is not None and not resumable:
                 each.session.dead = True
             each.tell(INVALID_SESSION, resumable)

@@ -1,7 +1,8 @@
 """Discord's gateway: sessions that outlive their connections, events numbered and kept, and every way to hang up.
 
-An event goes to each session whose intents and rights cover it, and waits there while nobody is connected.
-Source: discord-api-docs, events/gateway; topics/opcodes-and-status-codes (close codes).
+An event goes to each session whose shard, intents and rights cover it, and waits there while nobody is connected.
+Source: discord-api-docs, events/gateway (sharding, max concurrency, session start limit);
+topics/opcodes-and-status-codes (close codes).
 """
 
 import asyncio
@@ -51,7 +52,7 @@ class Rules:
     hello: bool = True  # False: connections open and HELLO never comes
     frames: int = 120  # a connection may send in 60 seconds
     identifies: int = 1000  # a day; one more, and the token is reset
-    identify_seconds: float = 0.0  # between two IDENTIFY of one app; Discord: 5. Tests start bots anew at once
+    identify_seconds: float = 0.0  # between two IDENTIFY of a bucket; Discord: 5. Tests start bots anew at once
     overlap: int = 0  # so many events are sent again at a RESUME that the client already had
     status: int = 0  # of HTTP, with which connections are refused
     ready: bool = True  # False: IDENTIFY is never answered
@@ -63,6 +64,8 @@ class Session:
     id: str
     app: App
     intents: int
+    shard: int = 0
+    shards: int = 1
     seq: int = 0
     frames: list[Frame] = field(default_factory=list)
     connection: "Connection | None" = None
@@ -75,6 +78,10 @@ class Session:
     @property
     def content(self) -> bool:
         return bool(self.intents & CONTENT_INTENT)
+
+    def serves(self, guild: str | None) -> bool:
+        """What is of no server is the first shard's. Source: events/gateway, sharding formula."""
+        return (int(guild) >> 22 if guild else 0) % self.shards == self.shard
 
     def dispatch(self, name: str, data: Json) -> None:
         """Numbers an event and keeps it; it goes out at once where somebody listens."""
@@ -242,33 +249,50 @@ class Gateway:
             return 4013
         if intents & PRIVILEGED & ~app.intents:
             return 4014
+        match data.get("shard", [0, 1]):
+            case [int(shard), int(shards)] if 0 <= shard < shards:
+                bucket = shard % app.concurrency
+            case _:
+                return 4010
         now = self._world.clock.now()
-        recent = [each for each in app.identified if now - each < 86_400]
-        if recent and now - recent[-1] < self.rules.identify_seconds:
+        if now - app.begun.get(bucket, -self.rules.identify_seconds) < self.rules.identify_seconds:
             connection.tell(INVALID, False)
             return 0
+        remaining = self.limit(app)["remaining"]
         app.identified.append(now)
-        if len(recent) >= self.rules.identifies:
-            app.revoked = True  # Source: events/gateway, session start limit: the token is reset
+        app.begun[bucket] = now
+        if not remaining:
+            app.revoked = True  # Source: events/gateway, identifying: the token is reset
             return 4004
-        if app.sharded and "shard" not in data:
+        if app.sharded and shards < app.shards:
             return 4011
         self.identified += 1
         if self.rules.ready:
-            self._start(connection, Session(uuid.uuid4().hex, app, intents))
+            self._start(connection, Session(uuid.uuid4().hex, app, intents, shard, shards))
         return 0
+
+    def limit(self, app: App) -> Json:
+        """The session start limit, which counts the IDENTIFYs of all shards together."""
+        now = self._world.clock.now()
+        recent = [each for each in app.identified if now - each < 86_400]
+        reset = recent[0] + 86_400 - now if recent else 0
+        left = max(0, self.rules.identifies - len(recent))
+        told = {"total": self.rules.identifies, "remaining": left, "reset_after": int(reset * 1_000)}
+        return told | {"max_concurrency": app.concurrency}
 
     def _start(self, connection: Connection, session: Session) -> None:
         self.sessions.append(session)
         connection.session, session.connection = session, connection
-        session.dispatch("READY", self._payloads.ready(session.app, session.id, f"{self.address}/resume"))
-        for guild in self._world.guilds.values():
-            if session.app.user in guild.members:
-                self.available(session, guild)
+        mine = [each for each in self._world.guilds.values() if session.app.user in each.members]
+        here = [each for each in mine if session.serves(each.id)]
+        told = self._payloads.ready(session.app, session.id, f"{self.address}/resume", here)
+        session.dispatch("READY", told | {"shard": [session.shard, session.shards]})
+        for guild in here:
+            self.available(session, guild)
 
     def available(self, session: Session, guild: Guild) -> None:
         members = bool(session.intents & MEMBERS)
-        if session.intents & GUILDS:
+        if session.intents & GUILDS and session.serves(guild.id):
             session.dispatch("GUILD_CREATE", self._payloads.guild_create(guild, session.app, members=members))
 
     def _resume(self, connection: Connection, data: Json) -> int:
@@ -302,7 +326,7 @@ class Gateway:
         guild = self._world.guilds.get(str(data.get("guild_id")))
         wanted = data.get("user_ids")
         wanted = [wanted] if isinstance(wanted, str | int) else wanted
-        if guild is None:
+        if guild is None or not session.serves(guild.id):
             return 0
         if wanted is None and not data.get("query") and not session.intents & MEMBERS:
             return 4014
@@ -330,7 +354,7 @@ class Gateway:
                 continue
             for _ in range(self.rules.copies):
                 told = make(session)
-                if told is not None:
+                if told is not None and session.serves(told["id"] if name == "GUILD_DELETE" else told.get("guild_id")):
                     session.dispatch(name, told)
         self._changed()
 
@@ -340,9 +364,10 @@ class Gateway:
 
     # -- trouble ----------------------------------------------------------------------------------------------------
 
-    def live(self) -> list[Connection]:
-        """The connections with a session."""
-        return [each for each in self.connections if each.session is not None and not each.deaf]
+    def live(self, shard: int | None = None) -> list[Connection]:
+        """The connections with a session, or that of one shard."""
+        found = [(each, each.session) for each in self.connections if each.session is not None and not each.deaf]
+        return [each for each, session in found if shard in (None, session.shard)]
 
     def cut(self) -> int:
         """Drops the TCP connections without a word (the client sees 1006); how many."""
@@ -353,9 +378,9 @@ class Gateway:
                 each.request.transport.abort()
         return len(doomed)
 
-    def close_all(self, code: int) -> None:
-        """Closes every connection with this code; 4007 and 4009 end the sessions too."""
-        for each in self.live():
+    def close_all(self, code: int, shard: int | None = None) -> None:
+        """Closes every connection, or a shard's, with this code; 4007 and 4009 end the sessions too."""
+        for each in self.live(shard):
             if each.session is not None and code in (4007, 4009):
                 each.session.dead = True
             each.close(code)

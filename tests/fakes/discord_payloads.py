@@ -387,12 +387,11 @@ class Payloads:
     def application_flags(self, app: App) -> int:
         return sum(flag for intent, flag in _FLAGS.items() if app.intents & intent)
 
-    def ready(self, app: App, session: str, resume_url: str) -> Json:
-        mine = [each for each in self.world.guilds.values() if app.user in each.members]
+    def ready(self, app: App, session: str, resume_url: str, guilds: list[Guild]) -> Json:
         return {
             "v": 10,
             "user": self.user(self.world.users[app.user]) | {"verified": True, "mfa_enabled": False, "flags": 0},
-            "guilds": [{"id": each.id, "unavailable": True} for each in mine],
+            "guilds": [{"id": each.id, "unavailable": True} for each in guilds],
             "private_channels": [],
             "relationships": [],
             "user_settings": {},

@@ -3,7 +3,7 @@
 Source: discord-api-docs, resources/{user,guild,channel,application}; topics/threads.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
@@ -33,14 +33,21 @@ _BY_MODERATORS = {"locked", "rate_limit_per_user"}
 
 
 class Rest:
-    """`older`: a thread on a message of that age in seconds is told in the channel too, by a message of type 18.
+    """`limit`: the session start limit of an app. `older`: a thread on a message of that age in seconds is told in the channel too, by a message of type 18.
 
     How old is not documented ("a very small value"); 0 tells it always.
     """
 
     def __init__(
-        self, world: World, payloads: Payloads, tell: Announcer, messages: Messages, without: Collection[str]
+        self,
+        world: World,
+        payloads: Payloads,
+        tell: Announcer,
+        messages: Messages,
+        without: Collection[str],
+        limit: Callable[[App], Json],
     ) -> None:
+        self._limit = limit
         self.older = 0.0
         self.gateway_url = ""
         self._world = world
@@ -79,7 +86,7 @@ class Rest:
     # -- who and where ----------------------------------------------------------------------------------------------
 
     def gateway_bot(self, call: Call) -> Json:
-        limit = {"total": 1000, "remaining": 1000 - len(call.app.identified), "reset_after": 0, "max_concurrency": 1}
+        limit = self._limit(call.app)
         return {"url": self.gateway_url, "shards": call.app.shards, "session_start_limit": limit}
 
     def me(self, call: Call) -> Json:
@@ -92,8 +99,13 @@ class Rest:
         return self._payloads.user(found)
 
     def my_guilds(self, call: Call) -> list[Json]:
-        mine = [each for each in self._world.guilds.values() if call.app.user in each.members]
-        return [self._payloads.partial_guild(each, call.app.user) for each in mine]
+        """A page. Source: resources/user, get current user guilds."""
+        after, most = int(call.query.get("after", 0)), int(call.query.get("limit", 200))
+        if not 1 <= most <= 200:
+            raise invalid([("limit", "NUMBER_TYPE_RANGE", "int value should be between 1 and 200.")])
+        mine = sorted((int(each.id), each) for each in self._world.guilds.values() if call.app.user in each.members)
+        page = [each for number, each in mine if number > after][:most]
+        return [self._payloads.partial_guild(each, call.app.user) for each in page]
 
     def open_dm(self, call: Call) -> Json:
         other = self._world.users.get(str(call.body.get("recipient_id")))

@@ -152,7 +152,7 @@ class File:
 class App:
     """An installed app and its bot. `intents`: the privileged ones granted in its portal; `commandless`: the guilds
     into which it was invited without the scope applications.commands; `shards`: connections that are proposed, and with
-    `sharded` required."""
+    `sharded` required; `concurrency`: buckets of shards in which sessions may be begun at once."""
 
     id: str
     user: str
@@ -166,6 +166,8 @@ class App:
     commandless: set[str] = field(default_factory=set)
     shards: int = 1
     sharded: bool = False
+    concurrency: int = 1
+    begun: dict[int, float] = field(default_factory=dict)  # by bucket, when the last session was
 
 
 @dataclass(slots=True, eq=False)

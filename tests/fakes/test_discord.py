@@ -182,6 +182,61 @@ async def test_identifying_again_too_soon_is_an_invalid_session(fake: FakeDiscor
             assert (told["t"], told["op"]) == (answer, 0 if answer else 9)
 
 
+@pytest.mark.parametrize("shard", [[2, 2], [-1, 2], [0, 0], [0], "0", ["0", "2"]])
+async def test_a_shard_that_there_is_not_is_refused(fake: FakeDiscord, shard: Any) -> None:
+    async with wired(fake) as wire:
+        await wire.identify(shard=shard)
+        assert await wire.end() == 4010
+    assert not fake.app.identified
+
+
+async def test_fewer_shards_than_discord_demands_are_refused(fake: FakeDiscord) -> None:
+    fake.app.sharded, fake.app.shards = True, 3
+    for more, code in (({}, 4011), ({"shard": [1, 2]}, 4011), ({"shard": [1, 3]}, None)):
+        async with wired(fake) as wire:
+            await wire.identify(**more)
+            if code is None:
+                assert (await wire.event("READY"))["shard"] == [1, 3]
+            else:
+                assert await wire.end() == code
+
+
+async def test_each_shard_is_told_of_its_servers_and_the_first_of_all_else(fake: FakeDiscord) -> None:
+    other = fake.world.add_guild("Pier", id=str(int(GUILD) + (1 << 22)))
+    fake.world.join(fake.bot_user, other.id)
+    fake.world.join(ANN, other.id)
+    pier = fake.world.add_channel("pier", guild=other.id).id
+    async with wired(fake) as first, wired(fake) as second:
+        for shard, wire, guild in ((0, first, other.id), (1, second, GUILD)):
+            await wire.identify(shard=[shard, 2])
+            ready = await wire.event("READY")
+            assert [each["id"] for each in ready["guilds"]] == [guild] and ready["shard"] == [shard, 2]
+            assert (await wire.next())["d"]["id"] == guild
+        for channel in (GENERAL, pier, fake.dm("ann")):
+            await fake.says(channel, "ann", "Hello!")
+        await fake.throws_out_the_bot()
+        assert (await second.next())["d"]["channel_id"] == GENERAL
+        assert (await second.next())["d"] == {"id": GUILD}
+        assert [(await first.next())["d"]["channel_id"] for _ in range(2)] == [pier, fake.dm("ann")]
+        fake.tell.channel(fake.place(pier))
+        assert (await first.next())["t"] == "CHANNEL_UPDATE"
+
+
+async def test_shards_of_different_buckets_may_identify_at_once(fake: FakeDiscord) -> None:
+    fake.gateway.rules.identify_seconds, fake.app.concurrency, fake.app.shards = 5.0, 2, 3
+    for shard, op in ((0, 0), (1, 0), (2, 9)):
+        async with wired(fake) as wire:
+            await wire.identify(shard=[shard, 3])
+            assert (await wire.next())["op"] == op
+    _, told, _ = await call(fake, "GET", "/gateway/bot")
+    limit = told["session_start_limit"]
+    assert told["shards"] == 3 and (limit["total"], limit["remaining"], limit["max_concurrency"]) == (1000, 998, 2)
+    assert 86_000_000 < limit["reset_after"] <= 86_400_000
+    fake.clock.advance(86_400)
+    _, told, _ = await call(fake, "GET", "/gateway/bot")
+    assert told["session_start_limit"]["remaining"] == 1000
+
+
 async def test_who_stops_beating_is_closed(fake: FakeDiscord) -> None:
     fake.gateway.rules.heartbeat = 0.02
     async with wired(fake) as wire:

@@ -7,7 +7,7 @@ product.md §3 (whose members are the team).
 import asyncio
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -26,7 +26,8 @@ DISCORD = Subject("discord", Text(en="Discord", ja="Discord"))
 API = "https://discord.com/api/v10"
 CALL_SECONDS = 6.0
 SECONDS = 36.0  # at most six calls one after another, of which a slow one among the first three ends the check
-GUILDS, CHANNELS = 5, 5  # servers whose rights are looked into; channels that are named of one
+GUILDS, SHOWN = 5, 5  # servers whose rights are looked into; servers, or channels of one, that are named
+LISTED = 200  # servers, the most that Discord lists at once. Source: resources/user (get current user guilds)
 
 MESSAGE_CONTENT = 1 << 18 | 1 << 19  # of a verified bot | of a bot in under 100 servers
 _THREADS = frozenset({10, 11, 12})
@@ -72,16 +73,6 @@ _SWITCH = Text(
     "Message Content Intent.",
     ja="スレッドも読ませるには: https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → "
     "Message Content Intent を有効にしてください。",
-)
-_SHARDS = Text(
-    en="Discord proposes {count} connections for {bot}, since it is in very many servers. Kotae keeps one, which "
-    "Discord refuses from 2,500 servers on.",
-    ja="{bot} の参加サーバーが非常に多いため、Discord は {count} 本の接続を推奨しています。Kotae の接続は 1 本で、"
-    "2,500 サーバーを超えると Discord に拒否されます。",
-)
-_FEWER = Text(
-    en="Remove {bot} from servers where nobody asks, or make an application of its own for the team.",
-    ja="使っていないサーバーから {bot} を削除するか、チーム専用のアプリケーションを作成してください。",
 )
 _NO_GUILD = Text(en="{bot} is in no server yet.", ja="{bot} はまだどのサーバーにも入っていません。")
 _INVITE = Text(en="Invite it: {url}", ja="次の URL から招待してください: {url}")
@@ -307,22 +298,26 @@ def team(bot: DiscordBot, chosen: Sequence[str] | None) -> list[Remark]:
         ]
     if len(bot.guilds) == 1:
         return [fine(filled(_GUILD, guild=bot.guilds[0].shown))]
-    names = ", ".join(guild.shown for guild in bot.guilds)
-    return [warning(filled(_WHICH, bot=bot.name, count=str(len(bot.guilds)), guilds=names), _NAME_THEM)]
+    count = f"{LISTED}+" if len(bot.guilds) >= LISTED else str(len(bot.guilds))
+    names = _few([guild.shown for guild in bot.guilds])
+    return [warning(filled(_WHICH, bot=bot.name, count=count, guilds=names), _NAME_THEM)]
 
 
 def _others(bot: DiscordBot, chosen: Sequence[str]) -> list[Remark]:
-    names = ", ".join(guild.shown for guild in bot.guilds if guild.id not in chosen)
+    names = _few([guild.shown for guild in bot.guilds if guild.id not in chosen])
     return [fine(filled(_NOT_THEIRS, bot=bot.name, guilds=names), _ADD_THEM)] if names else []
 
 
-async def shards(token: str, api_url: str | None, bot: DiscordBot) -> list[Remark]:
-    """Whether one connection will do; nothing where Discord does not say."""
-    told = await _found(token, api_url, "/gateway/bot")
-    count = told.get("shards", 1) if isinstance(told, dict) else 1
-    if count == 1:
-        return []
-    return [warning(filled(_SHARDS, count=str(count), bot=bot.name), filled(_FEWER, bot=bot.name))]
+def _few(shown: Sequence[str]) -> str:
+    return ", ".join([*shown[:SHOWN], *([f"+{len(shown) - SHOWN}"] if len(shown) > SHOWN else [])])
+
+
+async def _unlisted(token: str, api_url: str | None, bot: DiscordBot, chosen: Sequence[str] | None) -> list[Guild]:
+    """Chosen servers that the bot is in and Discord did not list, since there are so many."""
+    listed = {guild.id for guild in bot.guilds}
+    others = [id for id in chosen or () if id not in listed] if len(listed) >= LISTED else []
+    told = await asyncio.gather(*(_found(token, api_url, f"/guilds/{id}") for id in others))
+    return [Guild(str(one["id"]), str(one.get("name") or "?")) for one in told if isinstance(one, dict)]
 
 
 async def rights(token: str, api_url: str | None, bot: DiscordBot, guild: Guild) -> list[Remark]:
@@ -348,9 +343,8 @@ def _lacks(bot: DiscordBot, guild: Guild, lacks: Lacking) -> list[Remark]:
     elif lacks.blind:
         remarks.append(warning(filled(_BLIND, bot=bot.name, guild=guild.shown), filled(_SHOW, bot=bot.name)))
     if lacks.channels:
-        shown = [f"#{name} ({', '.join(missing)})" for name, missing in lacks.channels[:CHANNELS]]
-        more = [f"+{len(lacks.channels) - CHANNELS}"] if len(lacks.channels) > CHANNELS else []
-        what = filled(_LACKS_HERE, guild=guild.shown, bot=bot.name, channels=", ".join(shown + more))
+        channels = _few([f"#{name} ({', '.join(missing)})" for name, missing in lacks.channels])
+        what = filled(_LACKS_HERE, guild=guild.shown, bot=bot.name, channels=channels)
         remarks.append(warning(what, filled(_PERMIT, bot=bot.name)))
     return remarks
 
@@ -426,7 +420,8 @@ async def look(settings: Settings) -> list[Remark]:
     except ProbeError as error:
         return [error.remark]
     chosen = settings.discord.guilds
-    remarks = [connected(bot), *intents(bot), *await shards(token, api_url, bot), *team(bot, chosen)]
+    bot = replace(bot, guilds=(*bot.guilds, *await _unlisted(token, api_url, bot, chosen)))
+    remarks = [connected(bot), *intents(bot), *team(bot, chosen)]
     ours = [guild for guild in bot.guilds if not chosen or guild.id in chosen][:GUILDS]
     for found in await asyncio.gather(*(rights(token, api_url, bot, guild) for guild in ours)):
         remarks += found

@@ -1,6 +1,7 @@
-"""The connection to Discord: discord.py's client as we want it, where it is pointed, and what ends it for good.
+"""The connections to Discord: discord.py's client as we want it, where it is pointed, and what ends it for good.
 
-Source: platforms.md §1; reliability.md R32-R34; discord-api-docs, topics/opcodes-and-status-codes (close codes).
+Source: platforms.md §1; reliability.md R32-R34; discord-api-docs, topics/opcodes-and-status-codes (close codes),
+events/gateway (sharding, session start limit).
 """
 
 import asyncio
@@ -9,7 +10,8 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any, cast
 
 import discord
 import yarl
@@ -19,6 +21,7 @@ from adapters.discord.transport.errors import NETWORK, reason
 from bot.config.settings import DiscordSettings, filled
 from bot.config.tokens import DISCORD_AT
 from bot.errors import SettingsError
+from bot.waiting import stopped
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
@@ -29,7 +32,8 @@ logging.getLogger("discord.http").setLevel(logging.ERROR)  # of a rate limit it 
 RATE_SECONDS = 900.0  # of a rate limit that discord.py waits for. It refuses every call, the first too, where Discord's
 # window is longer than this, and that for threads has five minutes.
 HOUR = 3_600.0
-IDENTIFIES = 40  # an hour; with 1,000 a day Discord resets the token (R32)
+IDENTIFIES = 40  # an hour, of all shards; with 1,000 a day Discord resets the token (R32)
+IDENTIFY_SECONDS = 5.5  # between two, whatever `max_concurrency` is. Discord wants 5; the rest is for the way there
 GUILD_SECONDS = 0.5  # that discord.py waits for the next server at the start
 REMEMBERED = 1_000  # messages, for what an edit has changed
 
@@ -44,12 +48,6 @@ _INTENTS = Text(
     ja="Discord がボットの Intent を拒否しました。Message Content Intent を有効にしてください: "
     "https://discord.com/developers/applications/{id}/bot → Privileged Gateway Intents → Message Content Intent",
 )
-_SHARDING = Text(
-    en="The bot is in too many servers for one connection (Discord's code 4011): remove it from some, or make an "
-    "application of its own for the team. docs/deploy.md says why there is one.",
-    ja="ボットの参加サーバーが多すぎるため、1 本の接続では動作できません（Discord のコード 4011）。"
-    "参加サーバーを減らすか、チーム専用のアプリケーションを作成してください。理由は docs/deploy.md にあります。",
-)
 _REFUSED = Text(
     en="Discord refuses the connection for good (code {code}). `kotae doctor` names what is wrong.",
     ja="Discord に接続を拒否されました（コード {code}）。`kotae doctor` で原因を確認できます。",
@@ -63,16 +61,60 @@ class Identifies:
         self._clock = clock
         self._begun: deque[float] = deque(maxlen=IDENTIFIES)
 
-    def wait(self) -> float:
-        """How many seconds the next one has to wait; it counts as begun."""
-        now = self._clock()
-        oldest = self._begun[0] if len(self._begun) == IDENTIFIES else now - HOUR
-        self._begun.append(max(now, oldest + HOUR))
-        return max(0.0, oldest + HOUR - now)
+    def wait(self, shards: int = 1) -> float:
+        """In how many seconds so many can begin: not more in an hour than IDENTIFIES, or than there are shards."""
+        before = max(IDENTIFIES - shards, 0) + 1
+        return max(0.0, self._begun[-before] + HOUR - self._clock()) if len(self._begun) >= before else 0.0
+
+    def begin(self) -> None:
+        self._begun.append(self._clock())
 
 
-class Client(commands.Bot):
-    """Hears what is registered with it, and has no commands in texts."""
+class _Shard:
+    """A shard's connection, kept by the loop that discord.py has for a single one, `Client.connect`: here is what that
+    loop knows of its connection, and all else is the client's.
+
+    The loop of discord.py's AutoShardedClient (2.7.1) begins a new session where this one resumes the old, lets the
+    other shards wait while one cannot be reached, and tries a first connection again for ever, whatever the reason."""
+
+    ws: Any = None
+
+    def __init__(self, client: "Client", shard_id: int) -> None:
+        self.shard_id = shard_id
+        self.up = False  # events arrive
+        self.told = asyncio.Event()  # of which servers there are
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def dispatch(self, event: str, /, *told: Any, **more: Any) -> None:
+        self._client.dispatch(event, *told, **more)
+        if event == "disconnect":
+            self._client.dispatch("shard_disconnect", self.shard_id)
+
+    async def live(self, previous: "_Shard | None") -> None:
+        """Until it ends for good; begun when the `previous` one is there, and has been for its time."""
+        while True:
+            if previous is not None:
+                await previous.told.wait()
+                await asyncio.sleep(IDENTIFY_SECONDS)
+            try:
+                return await discord.Client.connect(cast(discord.Client, self))
+            except AttributeError:  # over a first connection that fails, discord.py trips
+                if previous is None or self.ws is not None:
+                    raise
+
+    async def leave(self) -> None:
+        self.up = False
+        if self.ws is not None:
+            with suppress(*NETWORK):
+                await self.ws.close(code=1000)
+
+
+class Client(commands.Bot, discord.AutoShardedClient):
+    """Hears what is registered with it, on all of the bot's shards, of which most bots have one, and has no commands in
+    texts. It knows the servers of all shards."""
 
     def __init__(self, identifies: Identifies, *, content: bool) -> None:
         """`content`: the application has the Message Content Intent."""
@@ -90,31 +132,76 @@ class Client(commands.Bot):
             guild_ready_timeout=GUILD_SECONDS,
         )
         self._identifies = identifies
-        self.first = asyncio.Event()  # READY came for the first time
-        self.begun = asyncio.Event()  # READY came: a session of which nothing was heard before
-        self.up = False  # events arrive
+        self._identifying = asyncio.Lock()
+        self._ours: list[_Shard] = []
+        self.first = asyncio.Event()  # READY came for the first time, on each shard
+        self.whole = asyncio.Event()  # not so while some shards have told of their servers and others have not
+        self.whole.set()
+        self.begun: asyncio.Queue[int] = asyncio.Queue()  # shards whose READY came: nothing was heard there before
+        self.before: dict[int | None, list[discord.Guild]] = {}  # its servers that were known when a shard identified
         self.heard = ""  # another one with each session, as what came before it may have been missed
 
+    @property
+    def up(self) -> bool:
+        """Whether events arrive, on every shard."""
+        return bool(self._ours) and all(shard.up for shard in self._ours)
+
+    async def connect(self, *, reconnect: bool = True) -> None:
+        """Connect the shards that Discord proposes, one after the other, and keep them: what ends one ends all. Raises
+        what discord.py raises for a single connection."""
+        limits = await self.fetch_session_start_limits()
+        await self.launch_shards()
+        count = len(self._ours)
+        used_up = limits.reset_after / 1_000 if limits.remaining < count else 0.0
+        await self._held_back(max(self._identifies.wait(count), used_up))
+        if count > 1:
+            self.whole.clear()
+        lives = [
+            asyncio.create_task(shard.live(previous), name=f"discord-shard-{shard.shard_id}")
+            for shard, previous in zip(self._ours, [None, *self._ours], strict=False)
+        ]
+        try:
+            done, _ = await asyncio.wait(lives, return_when=asyncio.FIRST_COMPLETED)
+            done.pop().result()
+        finally:
+            await stopped(*lives)
+            await asyncio.gather(*(shard.leave() for shard in self._ours))
+            self.whole.set()
+
+    async def launch_shard(self, gateway: yarl.URL, shard_id: int, *, initial: bool = False) -> None:
+        """Called by `launch_shards` for each."""
+        self._ours.append(_Shard(self, shard_id))
+
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        await super().before_identify_hook(shard_id, initial=initial)
-        if (wait := self._identifies.wait()) > 0:
-            log.error("Discord's connection fails too often; the next one is begun in %.0f s", wait)
-            await asyncio.sleep(wait)
+        async with self._identifying:
+            if not initial:
+                await asyncio.sleep(IDENTIFY_SECONDS)
+            await self._held_back(self._identifies.wait())
+            self._identifies.begin()
+        self.before[shard_id] = [guild for guild in self.guilds if guild.shard_id == shard_id]
+
+    async def _held_back(self, seconds: float) -> None:
+        if seconds > 0:
+            log.error("Discord's connection fails too often; the next one is begun in %.0f s", seconds)
+            await asyncio.sleep(seconds)
 
     async def on_message(self, message: discord.Message, /) -> None:
         return
 
-    async def on_connect(self) -> None:
-        self.up = True
+    async def on_shard_connect(self, shard_id: int) -> None:
+        self._ours[shard_id].up = True
+        self._ours[shard_id].told.set()
         self.heard = uuid.uuid4().hex
-        self.first.set()
-        self.begun.set()
+        self.begun.put_nowait(shard_id)
+        if all(one.told.is_set() for one in self._ours):
+            self.first.set()
+            self.whole.set()
 
-    async def on_resumed(self) -> None:
-        self.up = True
+    async def on_shard_resumed(self, shard_id: int) -> None:
+        self._ours[shard_id].up = True
 
-    async def on_disconnect(self) -> None:
-        self.up = False
+    async def on_shard_disconnect(self, shard_id: int) -> None:
+        self._ours[shard_id].up = False
 
     async def all_here(self, seconds: float) -> None:
         """Until all servers have been told, but no longer than this."""
@@ -144,7 +231,7 @@ class _Attempts(logging.Filter):
         record.msg = "Discord's gateway cannot be reached (%s); next try in %.0f s"
         record.args = (reason(error), *(record.args or ()))
         record.exc_info = record.exc_text = None
-        return self._client.first.is_set()  # before the first connection it is not tried again here
+        return bool(self._client.heard)  # before the first connection it is not tried again here
 
 
 async def hears_others(token: str) -> bool:
@@ -163,9 +250,7 @@ async def enter(client: discord.Client, token: str) -> None:
     except discord.LoginFailure:
         raise token_refused() from None
     except NETWORK as error:
-        if isinstance(error, discord.HTTPException) and error.status == 401:
-            raise token_refused() from None
-        raise ConnectionError(reason(error)) from None
+        raise _unreached(error) from None
 
 
 async def listen(client: Client) -> None:
@@ -178,11 +263,11 @@ async def listen(client: Client) -> None:
         raise SettingsError(filled(_INTENTS, id=str(client.application_id or ""))) from None
     except discord.ConnectionClosed as error:
         raise _closed(error.code) from None
-    except (AttributeError, *NETWORK) as error:
-        if isinstance(error, AttributeError) and client.first.is_set():
+    except (AttributeError, discord.GatewayNotFound, *NETWORK) as error:
+        if isinstance(error, AttributeError) and client.heard:
             raise
-        lost = error.__context__ if isinstance(error, AttributeError) else error
-        raise ConnectionError(reason(lost or error)) from None  # at first discord.py trips over itself
+        inner = isinstance(error, AttributeError | discord.GatewayNotFound)  # at first discord.py trips over itself
+        raise _unreached((inner and error.__context__) or error) from None
     finally:
         theirs.removeFilter(attempts)
     raise ConnectionError("closed")
@@ -192,12 +277,18 @@ def token_refused() -> SettingsError:
     return SettingsError(filled(_TOKEN, where=DISCORD_AT))
 
 
+def _unreached(error: BaseException) -> Exception:
+    if isinstance(error, discord.HTTPException) and error.status == 401:
+        return token_refused()
+    return ConnectionError(reason(error))
+
+
 def _closed(code: int) -> Exception:
     match code:
         case 4004:
             return token_refused()
-        case 4011:
-            return SettingsError(_SHARDING)
+        case 4011:  # the bot has grown; whoever begins anew asks Discord how many
+            return ConnectionError("it wants more shards: 4011")
         case 4010 | 4012 | 4013:
             return SettingsError(filled(_REFUSED, code=str(code)))
         case _:

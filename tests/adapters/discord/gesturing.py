@@ -107,7 +107,9 @@ async def gesturing(
         content = bool(fake.app.intents & CONTENT_INTENT)
         client = Gesturing(intents=discord.Intents(guilds=True, messages=True, message_content=content))
         rest = DiscordApi(client)
-        context = DiscordContext(client, rest, bot, Places(client, rest, guilds), given.language)
+        whole = asyncio.Event()
+        whole.set()
+        context = DiscordContext(client, rest, bot, Places(client, rest, guilds, whole), given.language)
         client.context = context
         async with running(fake, client):
             try:

@@ -9,7 +9,6 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
 from adapters.discord.setup import check
@@ -54,24 +53,6 @@ async def test_refused_intents_are_a_sentence_with_the_switch_and_its_address(
         assert "Traceback" not in said and discord.token not in said
         (line,) = [line for line in done.stderr.splitlines() if line.startswith("kotae: ")]
         assert "Message Content Intent" in line and f"discord.com/developers/applications/{discord.app.id}/bot" in line
-
-
-@pytest.mark.parametrize(
-    ("language", "said"), [("en", "too many servers for one connection"), ("ja", "参加サーバーが多すぎる")]
-)
-async def test_a_bot_that_discord_wants_shards_of_says_so_and_ends(
-    language: str, said: str, light: dict[str, str], tmp_path: Path
-) -> None:
-    async with FakeDiscord() as discord:
-        discord.app.sharded, discord.app.shards = True, 2
-        given = named(discord) | light | {"KOTAE_LANGUAGE": language}
-        done = await kotae("run", home=tmp_path / "home", given=given)
-        assert done.returncode == 78 and "Traceback" not in done.stdout + done.stderr
-        (line,) = [line for line in done.stderr.splitlines() if line.startswith("kotae: ")]
-        assert said in line and "4011" in line and discord.token not in done.stdout + done.stderr
-        assert len(discord.app.identified) == 1, "it is not tried again"
-        looked = await kotae("doctor", home=tmp_path / "home", given=given)
-        assert ("2 connections" if language == "en" else "2 本の接続") in looked.stdout
 
 
 async def test_without_the_intent_that_is_said_at_the_start_and_mentions_are_answered(

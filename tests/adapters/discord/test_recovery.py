@@ -213,6 +213,6 @@ async def test_direct_conversations_leave_room_for_servers_and_are_not_all_looke
         await discord.wait_for_idle()
         since = len(discord.journal.entries)
         assert here.adapter._context is not None
-        assert asked in [str(one.id) for one in await missed(here.adapter._context)]
+        assert asked in [str(one.id) for one in await missed(here.adapter._context, 0)]
         read = [each.params["channel"] for each in discord.journal.entries[since:] if each.route == READ]
         assert read == [GENERAL, *(discord.dm(user) for user in people[:1:-1]), asked]

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from adapters.discord.adapter import DiscordAdapter
-from adapters.discord.transport import servers
+from adapters.discord.transport import gateway, servers
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
 from bot.knowledge.documents import KnowledgeBase
@@ -56,15 +56,22 @@ async def steps_on(engine: Engine, by: timedelta) -> None:
     await change(engine, lambda db: db.execute(passed, {"seconds": by.total_seconds()}))
 
 
+@pytest.mark.parametrize("shards", [1, 2])
 async def test_one_process_is_connected_and_another_takes_over_when_it_dies(
-    tmp_path: Path, shared_database: str
+    shards: int, tmp_path: Path, shared_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The process that dies begins its shards as Discord wants it, five seconds apart."""
     engine = connect(shared_database)
     async with FakeDiscord(limits=False) as discord:
+        discord.app.shards, discord.app.sharded = shards, shards > 1
+        discord.gateway.rules.identify_seconds = 5.0
         beyond = {**named(discord), "DATABASE_URL": shared_database, "KOTAE_MODEL": "extractive", "KOTAE_WEB_PORT": "0"}
         first = await begun("run", home=tmp_path / "one", given=beyond)
         try:
-            await discord.wait_for(lambda: discord.gateway.identified == 1, timeout=60)
+            await discord.wait_for(lambda: discord.gateway.identified == shards, timeout=60)
+            assert len(discord.gateway.received) == shards, "none came too early"
+            monkeypatch.setattr(gateway, "IDENTIFY_SECONDS", 0.0)
+            discord.gateway.rules.identify_seconds = 0.0
             where = DiscordSettings(
                 SecretStr(discord.token), None, discord.api_url, discord.gateway_url, discord.cdn_url
             )
@@ -79,7 +86,7 @@ async def test_one_process_is_connected_and_another_takes_over_when_it_dies(
                 await until(waits)
                 asked = await discord.says(GENERAL, "ann", "@kotae Where do ships moor?")
                 await discord.wait_for(lambda: discord.replies(asked))
-                assert discord.gateway.identified == 1 and not player.asks and not other.ready.is_set()
+                assert discord.gateway.identified == shards and not player.asks and not other.ready.is_set()
 
                 first.kill()
                 await asyncio.to_thread(first.wait)
@@ -87,7 +94,7 @@ async def test_one_process_is_connected_and_another_takes_over_when_it_dies(
                 await steps_on(engine, LEASE)
                 await asyncio.wait_for(other.ready.wait(), 30)
                 await discord.wait_for(lambda: any("30 days" in each.shown for each in discord.replies(missed)))
-                assert discord.gateway.identified == 2 and other.connected
+                assert discord.gateway.identified == 2 * shards and other.connected
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         finally:
@@ -106,10 +113,16 @@ class Part:
 
 @asynccontextmanager
 async def _two(
-    discord: FakeDiscord, engine: Engine, home: Path, address: str, *knowledge: KnowledgeBase, **more: Any
+    discord: FakeDiscord,
+    engine: Engine,
+    home: Path,
+    address: str,
+    *knowledge: KnowledgeBase,
+    guilds: tuple[str, ...] | None = None,
+    **more: Any,
 ) -> AsyncIterator[tuple[Part, Part]]:
     """Two processes of a database: the first is connected, the other waits. `knowledge`: of each."""
-    where = DiscordSettings(SecretStr(discord.token), None, discord.api_url, discord.gateway_url, discord.cdn_url)
+    where = DiscordSettings(SecretStr(discord.token), guilds, discord.api_url, discord.gateway_url, discord.cdn_url)
     one, other = (DiscordAdapter(where, language="en", look_every=0.1) for _ in range(2))
 
     def held(owner: str, bot: Bot) -> Bot:
@@ -153,6 +166,28 @@ async def test_a_process_that_is_not_connected_posts_all_the_same(tmp_path: Path
         with pytest.raises(LookupError):
             await other.find("@123456789012345678")
         assert discord.gateway.identified == 1
+    await engine.dispose()
+
+
+async def test_of_many_servers_those_that_are_needed_are_looked_up(tmp_path: Path, shared_database: str) -> None:
+    engine, card = connect(shared_database), Card("Unanswered questions", ("2 asked",))
+    async with FakeDiscord(limits=False) as discord:
+        places = []
+        for name in ("Pier", "Town", "Harbour"):
+            guild = discord.world.add_guild(name).id
+            discord.world.join(discord.bot_user, guild)
+            places.append(discord.world.add_channel(name.lower(), guild=guild))
+        async with _two(discord, engine, tmp_path, shared_database, guilds=(GUILD,)) as two:
+            one, other = (part.adapter for part in two)
+            assert (await other.find("#general")).audience == Audience("public")
+            pier = places[0]
+            assert await other.find(pier.id) == await one.find(pier.id)
+            await other.announce(pier.id, card, about="digest:1")
+            assert len(discord.posted(pier.id)) == 1
+            whole = [each.params["guild"] for each in discord.journal.calls("GET /guilds/{guild}")]
+            assert whole == [GUILD, pier.guild]
+            with pytest.raises(LookupError, match="#pier"):
+                await other.find("#pier")
     await engine.dispose()
 
 

@@ -8,7 +8,7 @@ import pytest
 from adapters.discord.rendering.steps import Shown
 from adapters.discord.transport.api import EVERYTHING, PRIORITIES, Mark
 from adapters.discord.transport.errors import BarredError, GoneError, HeldError, TokenError, UnreachableError
-from adapters.discord.transport.gateway import IDENTIFIES, Client, Identifies
+from adapters.discord.transport.gateway import HOUR, IDENTIFIES, Client, Identifies
 from adapters.discord.turn_view import answer_texts
 from adapters.port import GoneError as PortGoneError
 from adapters.shared.rate_limit import Bucket, Priority
@@ -351,17 +351,22 @@ async def test_what_is_gone_is_not_tried_again() -> None:
 def test_sessions_that_begin_again_and_again_are_held_back_before_the_token_is_reset() -> None:
     time = Skipping()
     identifies = Identifies(time)
-    assert [identifies.wait() for _ in range(IDENTIFIES)] == [0.0] * IDENTIFIES
+    for _ in range(IDENTIFIES):
+        assert identifies.wait() == 0.0
+        identifies.begin()
     time.now = 600.0
-    assert identifies.wait() == 3_000.0
+    assert identifies.wait() == identifies.wait() == 3_000.0, "who waits has not begun"
     time.now = 3_601.0
-    assert identifies.wait() == 0.0
+    assert identifies.wait() == identifies.wait(IDENTIFIES) == 0.0
+    identifies.begin()
+    assert identifies.wait() == identifies.wait(IDENTIFIES - 1) == 0.0
+    assert identifies.wait(IDENTIFIES) == identifies.wait(2 * IDENTIFIES) == HOUR
 
 
 async def test_a_session_that_is_held_back_is_not_begun() -> None:
     identifies = Identifies(Skipping())
     for _ in range(IDENTIFIES):
-        identifies.wait()
+        identifies.begin()
     async with Client(identifies, content=False) as client:
         begins = asyncio.create_task(client.before_identify_hook(None, initial=True))
         done, _ = await asyncio.wait({begins}, timeout=0.05)

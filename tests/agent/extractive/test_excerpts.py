@@ -1,13 +1,13 @@
 """Which lines of the found passages are shown: over the sample handbook, and one rule at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from agent.extractive.excerpts import COLUMNS, LONGEST, PASSAGES, closest, readable
+from agent.extractive.excerpts import COLUMNS, LONGEST, PASSAGES, Excerpt, candidates
 from retrieval.chunking import chunks
 from retrieval.sparse import SparseEncoder
 from retrieval.types import Document, Hit, Passage
@@ -75,8 +75,12 @@ def found(question: str, language: str) -> list[Hit]:
     return [Hit(passage, {}, 0.3 + 0.6 * share) for share, passage in ranked[:5]]
 
 
+def closest(question: str, hits: Sequence[Hit], cosines: Mapping[str, float] | None = None) -> list[Excerpt]:
+    return candidates(question, hits, ENCODER.terms).closest(cosines or {})
+
+
 def shown(question: str, hits: Sequence[Hit]) -> str:
-    excerpts = closest(question, hits, tokenise=ENCODER.terms)
+    excerpts = closest(question, hits)
     return "\n".join(line.text for excerpt in excerpts for _, line in excerpt.lines)
 
 
@@ -155,7 +159,7 @@ def test_wrapped_markdown_is_quoted_in_whole_sentences(question: str, said: str)
 
 def test_pages_of_links_say_nothing_that_is_worth_showing() -> None:
     pages = [*(hit(NAVIGATION, f"nav{n}.md") for n in range(3)), hit(CLOUD, "cloud.md")]
-    excerpts = closest("how long does a cloud account take?", pages, tokenise=ENCODER.terms)
+    excerpts = closest("how long does a cloud account take?", pages)
     assert {excerpt.hit for excerpt in excerpts} == {3}
 
 
@@ -166,7 +170,7 @@ def test_where_there_are_only_links_they_are_shown() -> None:
 @pytest.mark.parametrize("line", ["経費は月末までに申請してください。", "Expenses are filed by the end of the month."])
 def test_what_is_shown_is_bounded_in_passages_and_in_columns(line: str) -> None:
     pages = [hit("\n\n".join(f"{n}{at}: {line}" for at in range(30)), f"{n}.md") for n in range(8)]
-    excerpts = closest("経費 expenses", pages, tokenise=ENCODER.terms)
+    excerpts = closest("経費 expenses", pages)
     text = "".join(unit.text for excerpt in excerpts for _, unit in excerpt.lines)
     assert 1 <= len(excerpts) <= PASSAGES
     columns = sum(2 if ord(character) > 0x2FFF else 1 for character in text)
@@ -180,12 +184,12 @@ def test_one_line_that_is_longer_than_all_may_be_is_shown_all_the_same() -> None
 
 
 def test_nothing_found_shows_nothing() -> None:
-    assert closest("parking", [], tokenise=ENCODER.terms, cosines={}) == []
+    assert closest("parking", [], cosines={}) == []
 
 
 def test_lines_of_a_passage_are_in_reading_order() -> None:
     page = "Ask for the card.\n\nPay with the card.\n\nReturn the card to the card desk."
-    (excerpt,) = closest("where do I return the card, to the desk?", [hit(page)], tokenise=ENCODER.terms)
+    (excerpt,) = closest("where do I return the card, to the desk?", [hit(page)])
     assert [place for place, _ in excerpt.lines] == [0, 1, 2]
 
 
@@ -193,8 +197,10 @@ def test_meaning_decides_where_no_words_are_shared() -> None:
     others = [f"{n} coffee tea milk sugar" for n in range(40)]  # more than is shown, and shorter
     page = hit("\n\n".join([*others, "Laptops are replaced every four years."]))
     question = "ノートパソコンは何年ごとに交換されますか？"
-    cosines = {text: 0.9 if "Laptops" in text else 0.7 for text in readable([page])}
-    excerpts = closest(question, [page], tokenise=ENCODER.terms, cosines=cosines)
+    cosines = {
+        text: 0.9 if "Laptops" in text else 0.7 for text in candidates(question, [page], ENCODER.terms).undecided()
+    }
+    excerpts = closest(question, [page], cosines)
     assert "every four years" in excerpts[0].lines[-1][1].text
     assert "every four years" not in shown(question, [page])
 
@@ -203,5 +209,15 @@ def test_a_place_further_down_costs_less_than_what_words_say() -> None:
     pages = [hit("The office opens at nine.", f"{n}.md") for n in range(3)] + [
         hit("Parking costs 500 yen.", "parking.md")
     ]
-    assert closest("what does parking cost", pages, tokenise=ENCODER.terms)[0].hit == 3
-    assert closest("opens", pages, tokenise=ENCODER.terms)[0].hit == 0
+    assert closest("what does parking cost", pages)[0].hit == 3
+    assert closest("opens", pages)[0].hit == 0
+
+
+def test_what_is_far_behind_by_its_words_is_not_compared() -> None:
+    pages = [
+        hit("Parking costs 500 yen.\n\nThe office opens at nine.", "parking.md"),
+        hit("Bring a badge.", "badge.md"),
+    ]
+    undecided = candidates("what does parking cost", pages, ENCODER.terms).undecided()
+    assert undecided == ["Parking costs 500 yen."]
+    assert len(candidates("駐車料金はいくら", pages, ENCODER.terms).undecided()) == 3

@@ -65,13 +65,9 @@ def test_tokens_are_the_librarys(
     library.no_padding()
     assert unigram.counts(texts) == [len(library.encode(text).ids) for text in texts]
     library.enable_truncation(MOST)
-    library.enable_padding(pad_id=1, pad_token="<pad>")
-    for start in range(0, len(texts), 50):
-        some = texts[start : start + 50]
-        expected = [(encoding.ids, encoding.attention_mask) for encoding in library.encode_batch(some)]
-        assert [(tokens.ids, tokens.attention_mask) for tokens in unigram.encode_batch(some)] == expected
+    assert [unigram.encode(text) for text in texts] == [library.encode(text).ids for text in texts]
     assert [unigram.counts([text])[0] for text in texts[:50]] == unigram.counts(texts[:50])
 
 
 def test_nothing_is_no_text(unigram: Unigram) -> None:
-    assert unigram.encode_batch([]) == [] and unigram.counts([]) == []
+    assert unigram.counts([]) == []

@@ -98,18 +98,6 @@ async def test_a_well_set_up_discord_is_echoed_by_name() -> None:
         assert part in said, said
 
 
-async def test_who_is_in_so_many_servers_that_one_connection_may_not_do_hears_it_in_time() -> None:
-    for answer, level in (({"shards": 1}, None), ({"shards": 3}, "warning"), ([], None)):
-        async with discord(answers={"/gateway/bot": (200, answer)}) as server:
-            findings = await found(server.url)
-            problems = await check.problems(settings(server.url))
-        if level is None:
-            assert {finding.level for finding in findings} == {"ok"} and problems == []
-        else:
-            expect(findings, level, "proposes 3 connections for kotae", "2,500", "3 本の接続", "application of its own")
-            expect(problems, level, "proposes 3 connections")
-
-
 async def test_the_library_that_asks_is_named_in_the_form_that_discord_wants() -> None:
     async with discord() as server:
         await found(server.url, KOTAE_DIGEST_CHANNEL="5")
@@ -178,6 +166,22 @@ async def test_several_servers_of_which_one_is_the_team() -> None:
     assert "Its members are the team: Town (8)." in members.what.en and others.todo is not None
     assert "also in Harbour (7)" in others.what.en and "count as outsiders" in others.what.en
     assert "KOTAE_DISCORD_GUILDS" in others.todo.en and "チーム外" in others.what.ja
+
+
+async def test_a_chosen_server_of_more_than_discord_lists_at_once() -> None:
+    async with FakeDiscord(limits=False) as fake:
+        for number in range(2, 205):
+            fake.world.join(fake.bot_user, fake.world.add_guild(f"G{number}", id=str(number)).id)
+
+        async def said(**values: str) -> str:
+            return "\n".join(f"{one.level} {one.what.en}" for one in await asked(fake, **values))
+
+        chosen = await said(KOTAE_DISCORD_GUILDS=f"{GUILD},2")
+        assert f"ok Its members are the team: G2 (2), Loopback ({GUILD})." in chosen
+        assert "ok kotae is also in G3 (3), G4 (4), G5 (5), G6 (6), G7 (7), +194, which" in chosen
+        assert "warning kotae is not in the server 9999" in await said(KOTAE_DISCORD_GUILDS=f"{GUILD},9999")
+        assert "warning kotae is in 200+ servers" in (none := await said())
+        assert "used: G2 (2), G3 (3), G4 (4), G5 (5), G6 (6), +195." in none
 
 
 async def test_a_chosen_server_without_the_bot() -> None:
