@@ -7,14 +7,13 @@ from contextlib import asynccontextmanager
 
 from adapters.port import Adapter
 from bot.bot import Bot
-from bot.config.settings import filled
 from bot.errors import SettingsError
 from bot.records import Period
 from bot.slash_commands import PostDigest
 from bot.types import Audience, Card, Place, Recipient
 from bot.unanswered.digest_schedule import Announce, DigestClock
 from bot.waiting import stopped
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 log = logging.getLogger(__name__)
 

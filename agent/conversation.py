@@ -72,7 +72,7 @@ def opening(ask: Ask, *, today: date | None = None, thinks: bool = False) -> lis
     `today`: the date where the asker is, UTC's if it is not given. `thinks`: the model shows its thinking by itself, so
     it is not asked to write it.
     """
-    system = SystemMessage(instructions("system", ask, today, thinks=thinks), ask.language, ask.collections)
+    system = SystemMessage(instructions("system", ask, today, thinks=thinks), ask.language)
     return [system, *thread(ask), asked(ask)]
 
 

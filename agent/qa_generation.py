@@ -2,7 +2,6 @@
 that the passage says it. Source: seeds/0_agent_rag.md §4.5; product.md §3 (Q/A pairs).
 """
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,8 +22,6 @@ from retrieval.loaders.sanitize import clean, clean_line
 from retrieval.qa_pairs import by_wording
 from retrieval.text import language_of
 from retrieval.types import Hit, Passage, QAPair
-
-log = logging.getLogger(__name__)
 
 QUESTION = 500  # characters
 ANSWER = 2_000

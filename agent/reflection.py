@@ -63,14 +63,13 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """`answer` is the new text of a revision, else empty. `done`: a model has made it."""
+    """`answer` is the new text of a revision, else empty."""
 
     verdict: Verdict
     critique: str = ""
     answer: str = ""
     found: Extent | None = None
     sure: bool | None = None
-    done: bool = True
 
 
 async def reflect(
@@ -87,7 +86,7 @@ async def reflect(
         return parse_review((await converse([*conversation, UserMessage(wanted)])).text)
     except (ModelError, TimeoutError) as error:
         log.warning("the draft was not reviewed: %s", type(error).__name__)
-        return Review("keep", _NOT_REVIEWED.to(ask.language), done=False)
+        return Review("keep", _NOT_REVIEWED.to(ask.language))
 
 
 def parse_draft(text: str) -> Draft:

@@ -332,7 +332,7 @@ class Run:
         wanted = hits.keys() if checked.objections or not cited else cited
         blocks = {n: as_result(n, hits[n]) for n in wanted}
         told_to = instructions("review_system", self.ask, self.today)
-        system = SystemMessage(told_to, self.ask.language, self.ask.collections)
+        system = SystemMessage(told_to, self.ask.language)
         before = [*thread(self.ask)[-2:], asked(self.ask)]
         said = spoken(self.draft.text) if self.draft else text
         return [system, *before, *narrowed(neutral(self.messages), wanted, blocks), ModelMessage(said)]

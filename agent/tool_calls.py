@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.citations import marks
-from agent.models.base import Tool, ToolCall, ToolError, ToolResult
+from agent.models.base import Tool, ToolCall, ToolResult
 from agent.sentinels import RAG_TOOL_ERROR
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, TextError
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
@@ -38,15 +38,8 @@ _AGAIN = "You have made this call before, and its results stand above{numbers}. 
 _TYPES: Mapping[str, type] = {"string": str, "integer": int, "array": list}
 
 
-class BadCallError(ToolError):
-    """A call that does not fit the tool's schema; `said` is the reason for people."""
-
-    def __init__(self, said: Text, **values: object) -> None:
-        super().__init__(said.to("en", **values))
-        self._said, self._values = said, values
-
-    def text(self, language: Language) -> str:
-        return self._said.to(language, **self._values)
+class BadCallError(TextError):
+    """A call that does not fit the tool's schema. The model is shown why, and may try again: it holds no internals."""
 
 
 # -- run --------------------------------------------------------------------------------------------------------------
@@ -93,9 +86,6 @@ class ToolRunner:
             return await tool.run(**arguments)
         except BadCallError as error:
             return self._refused(error)
-        except ToolError as error:
-            self.idle += 1
-            return ToolResult(_refusal(str(error)), str(error), failed=True)
         except RAGToolError as error:
             log.warning("a tool failed", exc_info=error)
             return ToolResult(_refusal(error.text("en")), error.text(self._language), failed=True)

@@ -565,7 +565,7 @@ MUTATIONS = (
     Mutation(
         "an old copy of the database is refused",
         "bot/knowledge/identity.py",
-        ("self._older(what) if await index.after(self.generation + 1) else None", "None"),
+        ("self._error(_OLDER, what) if await index.after(self.generation + 1) else None", "None"),
         (f"{STRANGE_DATABASE}[embedded-restored_by_hand-]",),
     ),
     Mutation(

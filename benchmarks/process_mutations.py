@@ -27,7 +27,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Slack over HTTP: an old request is refused",
         HTTP,
-        (" and abs(self._clock() - int(made)) <= AGE_SECONDS", ""),
+        (" and abs(time.time() - int(made)) <= AGE_SECONDS", ""),
         (STRANGERS,),
     ),
     (

@@ -33,7 +33,6 @@ from bot.errors import StoreError
 from bot.records import DocumentRow
 from bot.sources.sources import Sources
 from bot.sources.sync import author_of
-from bot.store.audit import Audit
 from bot.store.followed import FollowedSources
 from bot.store.leases import inherit
 from retrieval.loaders.loader import Loader
@@ -86,7 +85,7 @@ async def alive(home: Path, owner: str, loader: Loader | None = None) -> AsyncIt
         await inherit(library.engine, datetime.now(UTC))
         sources = Sources(
             settings(home, KOTAE_PRIVATE_SOURCES="on"), store, library.knowledge, library.documents,
-            Audit(library.engine), owner=owner, clock=lambda: datetime.now(UTC) + step["by"],
+            owner=owner, clock=lambda: datetime.now(UTC) + step["by"],
         )  # fmt: skip
         yield Life(library, sources, embedder, home, room, step)
 

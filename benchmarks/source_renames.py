@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.sources.sources import NewSource, Sources
-from bot.store.audit import Audit
 from bot.store.followed import FollowedSources
 from retrieval.loaders.loader import Loader
 from tests.bot.library import READERS, opened
@@ -75,8 +74,8 @@ async def measure(repository: Path, since: str, until: str) -> tuple[int, int, l
     with tempfile.TemporaryDirectory() as folder:
         home, walk = Path(folder) / "home", Walk(repository, Path(folder))
         async with Loader() as loader, opened(home, embedder=HashEmbedder(), loader=loader) as library:
-            store, audit = FollowedSources(library.engine), Audit(library.engine)
-            sources = Sources(settings(home), store, library.knowledge, library.documents, audit, owner="walk")
+            store = FollowedSources(library.engine)
+            sources = Sources(settings(home), store, library.knowledge, library.documents, owner="walk")
 
             async def at(commit: str) -> dict[str, str]:
                 walk.go(commit)

@@ -23,7 +23,7 @@ from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.bot import Bot, make_bot
 from bot.config.home import UNWRITABLE, probe, tighten
-from bot.config.settings import Settings, Strategy, filled
+from bot.config.settings import Settings, Strategy
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
@@ -85,7 +85,7 @@ from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.folder import own
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 from retrieval.index import Index
 from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
@@ -198,9 +198,9 @@ class Application:
             await self.data.probe()
             await self.knowledge.generation()
         except StoreError as error:
-            found["database"] = Trouble(error.reason)
+            found["database"] = Trouble(error.said)
         except QdrantConnectionError as error:
-            found["store"] = Trouble(Text(en=error.text("en"), ja=error.text("ja")))
+            found["store"] = Trouble(error.said)
         home = await asyncio.to_thread(self._home_trouble)
         return found | ({"home": home} if home else {})
 
@@ -212,7 +212,7 @@ class Application:
         except OSError as error:
             return Trouble(filled(UNWRITABLE, why=error.strerror or type(error).__name__))
         except QdrantConnectionError as error:
-            return Trouble(Text(en=error.text("en"), ja=error.text("ja")), answers=True)
+            return Trouble(error.said, answers=True)
         return None
 
     @property
@@ -517,9 +517,7 @@ async def running(
             upload = Upload(file.name, file.data, ATTACHMENTS, scope, message.author, file.url)
             return await knowledge.add(upload, language)
 
-        sources = Sources(
-            settings, FollowedSources(data.engine), knowledge, data.documents, Audit(data.engine), owner=inbox.owner
-        )
+        sources = Sources(settings, FollowedSources(data.engine), knowledge, data.documents, owner=inbox.owner)
         knowledge.withheld = sources.channels.withheld
         turns = Turns(
             inbox,
@@ -654,7 +652,7 @@ def make_reranker(settings: Settings) -> FastembedReranker | None:
     try:
         return FastembedReranker(weights(settings), settings.reranker.partition(":")[2])
     except RerankingError as error:
-        raise SettingsError(Text(en=error.text("en"), ja=error.text("ja"))) from error
+        raise SettingsError(error.said) from error
 
 
 async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:

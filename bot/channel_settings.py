@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import get_args
 
 from bot.access import role, scope_of
-from bot.config.settings import Settings, Steps, Strategy, filled
+from bot.config.settings import Settings, Steps, Strategy
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.types import Actor, Follow, Place, Preferences
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 
 Models = Callable[[str], object]
@@ -75,7 +75,7 @@ class Channels:
             here = Readers(frozenset({EVERYONE, TEAM, scope_of(place)}))
             await self._knowledge.check(chosen.collections, here, self._settings.language)
         except RAGToolError as error:
-            raise SettingsError(filled(error.reason, **{name: str(it) for name, it in error.values.items()})) from error
+            raise SettingsError(error.said) from error
         chosen = replace(chosen, collections=chosen.collections or None)
         await self._places.put(place, chosen)
         await self._audit.note(actor.full_id, "settings", scope_of(place), _words(chosen))

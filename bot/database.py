@@ -5,7 +5,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from bot.access import readers
 from bot.config.settings import Settings
@@ -26,7 +25,6 @@ from migrations import upgrade
 from retrieval.types import Readers
 
 TERMINAL = Place("terminal", "local", "terminal")
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _RECENT = 20
 
 
@@ -34,7 +32,6 @@ _RECENT = 20
 class Database:
     """The stores. `documents` moves no generation here: it is for looking."""
 
-    settings: Settings
     engine: Engine
     documents: Documents
     collections: Collections
@@ -58,7 +55,7 @@ class Database:
         return Summary(
             searches=await self.searches.totals(),
             turns=await self.conversations.totals(),
-            votes=await self.votes.counts(_BEGINNING),
+            votes=await self.votes.counts(),
             recent=tuple(await self.searches.listed(self.readers.scopes, limit=_RECENT)),
         )
 
@@ -74,7 +71,6 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     collections, signals = Collections(engine), Signals(engine)
     try:
         yield Database(
-            settings=settings,
             engine=engine,
             documents=Documents(engine, embedder=""),
             collections=collections,

@@ -34,7 +34,6 @@ class BackgroundJob:
     owner: str
     kind: Kind
     name: str  # of the file, or of what is worked on
-    collection: str
     total: int
     language: Language  # of what goes wrong
     id: str = field(default_factory=lambda: uuid.uuid4().hex)

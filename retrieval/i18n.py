@@ -25,7 +25,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 class Text:
     """One message to people, in both languages: `Text(en="…{name}…", ja="…{name}…")`.
 
-    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”.
+    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”. A value that is a Text is put in in its language.
     """
 
     en: str
@@ -33,20 +33,26 @@ class Text:
 
     def to(self, language: Language, **values: object) -> str:
         text = self.ja if language == "ja" else self.en
-        return _counting.format(text, **values) if values else text
+        said = {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
+        return _counting.format(text, **said) if said else text
+
+
+def filled(message: Text, **values: object) -> Text:
+    """The message with its values put in, in both languages."""
+    return Text(en=message.to("en", **values), ja=message.to("ja", **values)) if values else message
 
 
 class TextError(Exception):
-    """A failure whose `reason` is fit for people, with `values` for its places; its own text is English, for the
+    """A failure whose `reason` is fit for people, as it is `said` with its values; its own text is English, for the
     log."""
 
     def __init__(self, reason: Text, **values: object) -> None:
-        super().__init__(reason.to("en", **values))
         self.reason = reason
-        self.values = values
+        self.said = filled(reason, **values)
+        super().__init__(self.said.en)
 
     def text(self, language: Language) -> str:
-        return self.reason.to(language, **self.values)
+        return self.said.to(language)
 
 
 def date_words(date: str, language: Language) -> str:

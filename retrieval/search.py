@@ -208,17 +208,9 @@ class Search:
             ),
         )
 
-    async def ranking(
-        self,
-        queries: Sequence[str],
-        view: View,
-        *,
-        written_by: WrittenBy = "asker",
-        mode: Mode = "hybrid",
-        limit: int = CANDIDATES,
-    ) -> list[Passage]:
+    async def ranking(self, query: str, view: View, *, mode: Mode, limit: int) -> list[Passage]:
         """The order alone, deeper than anybody reads, repetitions included. For evaluation."""
-        asked = await self._ask(queries, view, mode, written_by)
+        asked = await self._ask([query], view, mode, "asker")
         return [text.passage for _, text in await self._texts(asked, limit)]
 
     async def context(self, hit: Hit, view: View, *, around: int = WINDOW) -> list[Passage]:
@@ -377,7 +369,7 @@ def distinct(hits: Iterable[Hit]) -> list[Hit]:
     kept: list[Hit] = []
     texts: list[str] = []
     for hit in hits:
-        text = _squeezed(hit.passage)
+        text = "".join(normalise(f"{hit.passage.question or ''}{hit.passage.text}").split())
         at = next((i for i, other in enumerate(texts) if _repeats(text, other) or _repeats(other, text)), None)
         if at is None:
             kept.append(hit)
@@ -391,10 +383,6 @@ def distinct(hits: Iterable[Hit]) -> list[Hit]:
 def _takes_place(hit: Hit, before: Hit, *, longer: bool) -> bool:
     talk, was_talk = bool(hit.passage.said_in), bool(before.passage.said_in)
     return longer if talk == was_talk else was_talk
-
-
-def _squeezed(passage: Passage) -> str:
-    return "".join(normalise(f"{passage.question or ''}{passage.text}").split())
 
 
 def _repeats(text: str, other: str) -> bool:

@@ -20,7 +20,7 @@ from adapters.discord.transport.outbox import channel_of, say_once
 from adapters.markdown.events import shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.expert_answers import DigestCards
-from bot.types import Audience, Card, Notice, Place, Post
+from bot.types import Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 
@@ -86,13 +86,8 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
 
 def cards(context: DiscordContext) -> DigestCards:
     """The cards in all servers, and in direct messages."""
-    tasks, language = context.tasks, context.language
-    audience, drawn, told = partial(_audience, context), partial(_draw, context), partial(tell, context)
-    return DigestCards(PLATFORM, context.bot, tasks, language, audience, drawn, told)
-
-
-async def _audience(context: DiscordContext, card: Post) -> Audience:
-    return await context.places.audience(card.place.channel)
+    audience, drawn, told = context.places.audience, partial(_draw, context), partial(tell, context)
+    return DigestCards(PLATFORM, context.bot, context.tasks, context.language, audience, drawn, told)
 
 
 async def _draw(context: DiscordContext, card: Post, status: str) -> None:

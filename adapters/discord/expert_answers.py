@@ -98,7 +98,7 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
 async def _ticks(context: DiscordContext, card: Post, reference: int | None, given: ModalInput) -> expert_answers.Ticks:
     """The ticks of a submitted modal, which tells only those that are set: the others are looked up. Raises
     StoreError."""
-    asked = await expert_answers.opened(context.bot, card, await digest.cards(context).audience_of(card), reference)
+    asked = await expert_answers.opened(context.bot, card, await context.places.audience(card.place.channel), reference)
     if isinstance(asked, Text):
         return expert_answers.NO_TICKS
     listed = [one.id for one in asked.choices[: expert_answers.LISTED]]

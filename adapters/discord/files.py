@@ -11,8 +11,8 @@ import aiohttp
 import discord
 from yarl import URL
 
+from adapters.shared.attachments import FAILED, FOREIGN, SLOW, limited_body
 from retrieval.i18n import Text
-from retrieval.loaders.limits import REASONS, size
 from retrieval.types import UnreadableError
 
 SECONDS = 60.0  # for a file, with all its tries
@@ -22,18 +22,6 @@ HOSTS = frozenset({"cdn.discordapp.com", "media.discordapp.net"})
 _EXPIRED = Text(
     en="Discord does not give the file any more: it was deleted, or its address has expired. Please add it again.",
     ja="ファイルが削除されたか、アドレスの有効期限が切れたため、Discord から取得できません。もう一度追加してください。",
-)
-_FOREIGN = Text(
-    en="The file's address leads away from Discord, so it was not fetched.",
-    ja="ファイルのアドレスが Discord の外を指しているため、取得しませんでした。",
-)
-_SLOW = Text(
-    en="Discord did not deliver the file within {seconds} s. Try again later.",
-    ja="Discord から {seconds} 秒以内にファイルを取得できませんでした。時間をおいてもう一度お試しください。",
-)
-_FAILED = Text(
-    en="The file could not be fetched from Discord ({code}). Try again later.",
-    ja="Discord からファイルを取得できませんでした（{code}）。時間をおいてもう一度お試しください。",
 )
 
 
@@ -49,20 +37,20 @@ class _Again(Exception):
         self.code = code
 
 
-async def download(url: str, limit: int, *, seconds: float = SECONDS) -> bytes:
+async def download(url: str, limit: int) -> bytes:
     """The bytes of an attachment, at most `limit`. Raises ExpiredError, UnreadableError with the reason in words."""
     address = _address(url)
     try:
-        async with asyncio.timeout(seconds), aiohttp.ClientSession() as session:
+        async with asyncio.timeout(SECONDS), aiohttp.ClientSession() as session:
             for left in reversed(range(TRIES)):
                 try:
                     return await _once(session, address, limit)
                 except _Again as again:
                     if not left:
-                        raise UnreadableError(_FAILED, code=again.code) from None
+                        raise UnreadableError(FAILED, platform="Discord", code=again.code) from None
                 await asyncio.sleep(PAUSE)
     except TimeoutError:
-        raise UnreadableError(_SLOW, seconds=round(seconds)) from None
+        raise UnreadableError(SLOW, platform="Discord", seconds=round(SECONDS)) from None
     raise AssertionError("the last try returns or raises")
 
 
@@ -74,29 +62,24 @@ def _address(url: str) -> URL:
             return address
     except ValueError:
         pass
-    raise UnreadableError(_FOREIGN)
+    raise UnreadableError(FOREIGN, platform="Discord")
 
 
 async def _once(session: aiohttp.ClientSession, url: URL, limit: int) -> bytes:
     try:
         async with session.get(url, allow_redirects=False) as response:
             _check(response.status, response.headers)
-            data = bytearray()
-            async for piece in response.content.iter_any():  # what headers say of the size may be wrong
-                data += piece
-                if len(data) > limit:
-                    raise UnreadableError(REASONS["size"], limit=size(limit))
-            return bytes(data)
+            return await limited_body(response, limit)
     except (aiohttp.ClientError, OSError) as error:
         raise _Again(type(error).__name__) from None
 
 
 def _check(status: int, headers: Mapping[str, str]) -> None:
     if status in (301, 302, 303, 307, 308):
-        raise UnreadableError(_FOREIGN)
+        raise UnreadableError(FOREIGN, platform="Discord")
     if status in (401, 403, 404, 410):
         raise ExpiredError(_EXPIRED)
     if status == 429 or status >= 500:
         raise _Again(str(status))
     if status != 200:
-        raise UnreadableError(_FAILED, code=str(status))
+        raise UnreadableError(FAILED, platform="Discord", code=str(status))

@@ -164,10 +164,6 @@ log = logging.getLogger(__name__)
 ADD = "add"
 USED = 200  # messages whose form may still come back
 
-_MEMBERS = Text(
-    en="Only members of the team can add to the knowledge.",
-    ja="ナレッジに追加できるのは、チームのメンバーだけです。",
-)
 _OUTSIDERS = Text(
     en="People from outside the team read this channel, so nothing can be added here. Use a channel of your team's "
     "server, or write to me directly.",
@@ -178,7 +174,7 @@ _UNKNOWN = Text(
     en="I cannot tell who reads this channel. Let me see it (View Channel) and try again.",
     ja="このチャンネルを誰が見ているのか確認できません。私に「チャンネルを見る」権限を付けてからもう一度お試しください。",
 )
-_REFUSALS = Refusals(_MEMBERS, _OUTSIDERS, _UNKNOWN)
+_REFUSALS = Refusals(ingestion.MEMBERS, _OUTSIDERS, _UNKNOWN)
 _NO_LINK = Text(en="This is no link to a message in Discord.", ja="Discord のメッセージへのリンクではありません。")
 _NO_MESSAGE = Text(
     en="That message is not there, or it is in a channel that you or I cannot read.",

@@ -16,7 +16,7 @@ from adapters.slack.events import POSTED_TO
 from adapters.slack.setup import app_creation
 from adapters.slack.setup import check as slack
 from bot.config.dotenv import EnvFileError, ProbeError, digest_channel, machine_timezone, problem
-from bot.config.settings import ENV_FILE, Settings, filled
+from bot.config.settings import ENV_FILE, Settings
 from bot.config.tokens import (
     DISCORD_AT,
     GEMINI_AT,
@@ -31,7 +31,7 @@ from bot.config.tokens import (
 )
 from bot.doctor.findings import warning
 from bot.errors import SettingsError
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 What = Literal["slack", "discord", "gemini"]
 WHATS: tuple[What, ...] = ("slack", "discord", "gemini")
@@ -221,7 +221,7 @@ async def set_up(
         terminal.complain(*stop.lines)
         return stop.status
     except EnvFileError as error:
-        terminal.complain(error.problem)
+        terminal.complain(error.said)
         return FAILED
 
 
@@ -363,7 +363,7 @@ async def _gemini(wizard: Wizard) -> int:
     if other:
         wizard.terminal.say(filled(_OTHER_MODEL, model=model))
     if "KOTAE_EMBEDDER" in wizard.changes and (count := await _indexed(wizard)):
-        wizard.terminal.say(Text(en=_REINDEX.to("en", count=count), ja=_REINDEX.to("ja", count=count)))
+        wizard.terminal.say(filled(_REINDEX, count=count))
         return wizard.end("kotae reindex")
     platform = any(name in wizard.now for name in (BOT_TOKEN.name, DISCORD_TOKEN.name))
     return wizard.end("kotae run" if platform else "kotae chat")

@@ -13,10 +13,9 @@ from pathlib import Path
 
 from bot.cli import output
 from bot.config.dotenv import EnvFileError, ProbeError, current, write
-from bot.config.settings import filled
 from bot.doctor.findings import Level, Remark
 from bot.logs import Redactor
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -250,7 +249,7 @@ class Wizard:
         try:
             write(self.changes, self._file)
         except EnvFileError as error:
-            raise StopError(FAILED, error.problem) from None
+            raise StopError(FAILED, error.said) from None
         self.terminal.say(filled(_SAVED, file=file, names=", ".join(self.changes)))
         shadowed = [name for name in self.changes if self._environ.get(name, "").strip()]
         if shadowed:

@@ -31,4 +31,4 @@ async def press(bot: Bot, turn: str, actor: Actor, place: Place, audience: Audie
         return await bot.asking.ask(turn, actor, place, audience, choice)
     except (StoreError, RAGToolError) as error:
         log.warning("nobody could be asked", exc_info=True)
-        return AskReply(Text(en=error.text("en"), ja=error.text("ja")))
+        return AskReply(error.said)

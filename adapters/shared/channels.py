@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from bot.config.settings import filled
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 CANDIDATES = 5  # that are named
 

@@ -51,12 +51,12 @@ async def listed(bot: Bot, number: str, place: Place, audience: Audience) -> Pos
 
 
 async def changed(
-    bot: Bot, card: Post, audience_of: Callable[[Post], Awaitable[Audience]], language: Language
+    bot: Bot, card: Post, audience_of: Callable[[str], Awaitable[Audience]], language: Language
 ) -> list[Post]:
     """The cards of the same questions, on the card's platform, whose question is not open any more, as they are now.
     Raises StoreError."""
     found = [
-        await renewed(bot, other, await audience_of(other), language)
+        await renewed(bot, other, await audience_of(other.place.channel), language)
         for other in await bot.outbox.cards(card.data["questions"])
         if other.place.platform == card.place.platform
     ]

@@ -140,14 +140,14 @@ class CardReply:
 
 @dataclass(frozen=True, slots=True)
 class DigestCards:
-    """The cards of one platform, which brings who reads one, how it is drawn (with what became of it; raises
+    """The cards of one platform, which brings who reads a channel, how one is drawn (with what became of it; raises
     PostError), and how an asker is told. Raises StoreError; of an answer also RAGToolError."""
 
     platform: str
     bot: Bot
     tasks: Tasks
     language: Language  # of what everybody reads
-    audience_of: Callable[[Post], Awaitable[Audience]]
+    audience_of: Callable[[str], Awaitable[Audience]]
     draw: Callable[[Post, str], Awaitable[None]]
     tell: Callable[[Notice], Coroutine[Any, Any, None]]
 
@@ -157,7 +157,7 @@ class DigestCards:
             return GONE
         if actor.role == "outsider":
             return MEMBERS
-        found = await opened(self.bot, card, await self.audience_of(card))
+        found = await opened(self.bot, card, await self.audience_of(card.place.channel))
         if isinstance(found, Text):
             self.tasks.start(self._close(card, found), f"{self.platform}-cards")
         return found
@@ -182,7 +182,7 @@ class DigestCards:
         lesson = AnswerGiven(
             actor,
             card.place,
-            await self.audience_of(card),
+            await self.audience_of(card.place.channel),
             tuple(card.data["questions"]),
             answer,
             question,
@@ -197,12 +197,12 @@ class DigestCards:
             self._settle(card, ANSWERED, name)
         return taken
 
-    async def dismiss(self, card: Post | None, actor: Actor, name: str, questions: Collection[int] = ()) -> AnswerTaken:
-        """Close these questions of a card (empty: all of them) without an answer."""
+    async def dismiss(self, card: Post | None, actor: Actor, name: str) -> AnswerTaken:
+        """Close all questions of a card without an answer."""
         if card is None:
             return AnswerTaken(refusal=GONE)
-        chosen = [each for each in card.data["questions"] if not questions or each in questions]
-        taken = await self.bot.experts.dismiss(actor, chosen, card.place, await self.audience_of(card))
+        questions = card.data["questions"]
+        taken = await self.bot.experts.dismiss(actor, questions, card.place, await self.audience_of(card.place.channel))
         if taken.refusal is None:
             self._settle(card, DISMISSED, name)
         return taken
@@ -251,7 +251,7 @@ class DigestCards:
 
     async def renew(self, card: Post) -> None:
         """Draw a card that was closed elsewhere, or that quoted what was withdrawn."""
-        now = await digest_cards.renewed(self.bot, card, await self.audience_of(card), self.language)
+        now = await digest_cards.renewed(self.bot, card, await self.audience_of(card.place.channel), self.language)
         if now is not None and card.data.get("stale"):
             await self._redraw(now, WITHDRAWN.to(self.language))
         elif now is not None:

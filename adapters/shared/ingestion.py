@@ -55,6 +55,9 @@ NO_TEXT = Text(
     ja="テキストがありません（私自身の投稿は対象外です）",
 )
 
+MEMBERS = Text(
+    en="Only members of the team can add to the knowledge.", ja="ナレッジに追加できるのは、チームのメンバーだけです。"
+)
 TITLE = Text(en="Add to knowledge", ja="ナレッジに追加")
 FILES = Text(en="Files", ja="ファイル")
 TEXT = Text(en="or a text", ja="またはテキスト")

@@ -48,12 +48,12 @@ from adapters.slack.transport.http_events import HttpEvents
 from adapters.slack.transport.socket_mode import Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
 from bot.bot import Bot
-from bot.config.settings import SlackSettings, filled
+from bot.config.settings import SlackSettings
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient
 from bot.waiting import stopped
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from adapters.slack.events import PLATFORM, Replied
 from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_block, plain, say, say_once, section
 from adapters.slack.rendering.markdown import escaped
 from adapters.slack.transport.api import GoneError
-from bot.types import Audience, Card, Notice, Place, Post
+from bot.types import Card, Notice, Place, Post
 
 log = logging.getLogger(__name__)
 
@@ -70,13 +70,8 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
 
 def cards(context: SlackContext) -> DigestCards:
     """The cards of this workspace."""
-    tasks, language = context.tasks, context.language
-    audience, drawn, told = partial(_audience, context), partial(_draw, context), partial(tell, context)
-    return DigestCards(PLATFORM, context.bot, tasks, language, audience, drawn, told)
-
-
-async def _audience(context: SlackContext, card: Post) -> Audience:
-    return await context.places.audience(card.place.channel)
+    audience, drawn, told = context.places.audience, partial(_draw, context), partial(tell, context)
+    return DigestCards(PLATFORM, context.bot, context.tasks, context.language, audience, drawn, told)
 
 
 async def _draw(context: SlackContext, card: Post, status: str) -> None:

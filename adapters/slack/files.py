@@ -13,10 +13,10 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from adapters.shared.attachments import FAILED, FOREIGN, SLOW, limited_body
 from adapters.slack.transport.api import GoneError, SlackApi, SlackError, UnsupportedError
 from adapters.slack.transport.api_call import Tries, seconds_told
 from retrieval.i18n import Text
-from retrieval.loaders.limits import REASONS, size
 from retrieval.types import UnreadableError
 
 SECONDS = 60.0  # for a file, with all its tries
@@ -53,18 +53,6 @@ _PAGE = Text(
     ja="Slack からファイルの代わりにウェブページ（ログイン画面など）が返されました。"
     "ボットにこのファイルを見る権限がない可能性があります。",
 )
-_FOREIGN = Text(
-    en="The file's address leads away from Slack, so it was not fetched.",
-    ja="ファイルのアドレスが Slack の外を指しているため、取得しませんでした。",
-)
-_SLOW = Text(
-    en="Slack did not deliver the file within {seconds} s. Try again later.",
-    ja="Slack から {seconds} 秒以内にファイルを取得できませんでした。時間をおいてもう一度お試しください。",
-)
-_FAILED = Text(
-    en="The file could not be fetched from Slack ({code}). Try again later.",
-    ja="Slack からファイルを取得できませんでした（{code}）。時間をおいてもう一度お試しください。",
-)
 
 _MODES = {"tombstone": _DELETED, "hidden_by_limit": _HIDDEN, "external": _ELSEWHERE}
 _DOCUMENTS = frozenset({"canvas", "quip", "space", "list"})
@@ -83,7 +71,7 @@ async def download(slack: SlackApi, file: Mapping[str, Any], limit: int, *, seco
             known = await _described(slack, file)
             return await _fetched(slack, known, limit)
     except TimeoutError:
-        raise UnreadableError(_SLOW, seconds=round(seconds)) from None
+        raise UnreadableError(SLOW, platform="Slack", seconds=round(seconds)) from None
 
 
 async def _described(slack: SlackApi, file: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -100,7 +88,7 @@ async def _described(slack: SlackApi, file: Mapping[str, Any]) -> Mapping[str, A
     except GoneError as error:
         raise UnreadableError(_DELETED if error.code == "file_deleted" else _DENIED) from None
     except SlackError as error:
-        raise UnreadableError(_FAILED, code=error.code) from None
+        raise UnreadableError(FAILED, platform="Slack", code=error.code) from None
     known = body.get("file") or {}
     _refuse(known)
     if not _address(known) or known.get("file_access") in _UNSEEN:
@@ -128,7 +116,7 @@ async def _fetched(slack: SlackApi, file: Mapping[str, Any], limit: int) -> byte
         except _Again as again:
             wait = tries.next()
             if wait is None:
-                raise UnreadableError(_FAILED, code=again.code) from None
+                raise UnreadableError(FAILED, platform="Slack", code=again.code) from None
             await slack.sleep(max(wait, again.seconds))
 
 
@@ -146,21 +134,21 @@ async def _once(slack: SlackApi, file: Mapping[str, Any], limit: int) -> bytes:
         url = URL(_address(file))
         for hop in range(REDIRECTS + 1):
             if not slack.addresses.is_slack(url):
-                raise UnreadableError(_FOREIGN)
+                raise UnreadableError(FOREIGN, platform="Slack")
             async with slack.get(url) as response:
                 if response.status in (301, 302, 303, 307, 308):
                     url = url.join(URL(response.headers.get("Location", "")))
                     continue
                 _check(response.status, response.headers.get("Retry-After"))
-                data = await _body(response, limit)
+                data = await limited_body(response, limit)
                 if _is_other_page(file, response.content_type, data, redirected=hop > 0):
                     raise UnreadableError(_PAGE if "files:read" in slack.me.scopes else _SCOPE)
                 return data
-        raise UnreadableError(_FAILED, code="too many redirects")
+        raise UnreadableError(FAILED, platform="Slack", code="too many redirects")
     except (aiohttp.ClientError, OSError) as error:
         raise _Again(type(error).__name__) from None
     except ValueError:  # no address that could be asked
-        raise UnreadableError(_FOREIGN) from None
+        raise UnreadableError(FOREIGN, platform="Slack") from None
 
 
 def _check(status: int, retry_after: str | None) -> None:
@@ -173,17 +161,7 @@ def _check(status: int, retry_after: str | None) -> None:
     if status in (404, 410):
         raise UnreadableError(_DELETED)
     if status != 200:
-        raise UnreadableError(_FAILED, code=str(status))
-
-
-async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Counted as it comes: what headers and file objects say of the size may be wrong."""
-    data = bytearray()
-    async for piece in response.content.iter_any():
-        data += piece
-        if len(data) > limit:
-            raise UnreadableError(REASONS["size"], limit=size(limit))
-    return bytes(data)
+        raise UnreadableError(FAILED, platform="Slack", code=str(status))
 
 
 def _is_other_page(file: Mapping[str, Any], content_type: str, data: bytes, *, redirected: bool) -> bool:

@@ -34,6 +34,7 @@ from agent.events import (
     ToolCalled,
     ToolReturned,
 )
+from bot.config.settings import Settings
 from bot.sources.local_files import NotReadError, local_files
 from bot.texts import REASONS
 from bot.turns.event_json import as_json as event_json
@@ -76,17 +77,6 @@ class TurnService(Protocol):
     async def unfinished(self, platform: str) -> list[Incoming]: ...
 
     async def withdraw(self, message: Incoming) -> None: ...
-
-
-class PreferenceService(Protocol):
-    """The part of the settings that the terminal channel reads."""
-
-    @property
-    def language(self) -> Language: ...
-    @property
-    def steps(self) -> Steps: ...
-    @property
-    def default_collection(self) -> str: ...
 
 
 # -- what a turn looks like -----------------------------------------------------------------------------------------
@@ -190,7 +180,7 @@ def _key(passage: Passage) -> tuple[str, str, int]:
 async def ask_once(
     turns: TurnService,
     question: str,
-    preferences: PreferenceService,
+    preferences: Settings,
     *,
     as_json: bool = False,
     model: str | None = None,
@@ -261,7 +251,7 @@ class _Thread:
 class Channel:
     """`kotae chat`. On a terminal a prompt with commands; from a pipe each line is put, and answered, in one thread."""
 
-    def __init__(self, preferences: PreferenceService, *, as_json: bool = False) -> None:
+    def __init__(self, preferences: Settings, *, as_json: bool = False) -> None:
         self._preferences = preferences
         self._json = as_json
         self._screen = screen()
@@ -363,11 +353,7 @@ class Channel:
             return
         before = signal.getsignal(signal.SIGINT)
         loop = asyncio.get_running_loop()
-        try:
-            loop.add_signal_handler(signal.SIGINT, self._interrupted)
-        except (NotImplementedError, RuntimeError):  # Windows, or not the main thread
-            yield
-            return
+        loop.add_signal_handler(signal.SIGINT, self._interrupted)
         try:
             yield
         finally:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,11 +38,6 @@ class Lines:
     @contextmanager
     def tidy(self) -> Iterator[None]:
         """Gives the terminal back as it was: a read that nobody waits for would leave it without echo."""
-        try:
-            import termios
-        except ImportError:  # Windows
-            yield
-            return
         before = termios.tcgetattr(sys.stdin.fileno()) if self.interactive else None
         try:
             yield

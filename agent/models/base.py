@@ -9,19 +9,17 @@ from typing import Any, Literal, Protocol
 from agent.events import Cost
 from retrieval.i18n import Language
 from retrieval.providers import errors
-from retrieval.types import CollectionInfo, Hit
+from retrieval.types import Hit
 
 # -- the conversation -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """The instructions, first in every conversation. `language` and `collections` are what `text` was made from,
-    for a model that plans by rules and reads no prose."""
+    """The instructions, first in every conversation. `language`: of `text`, for a model that reads no prose."""
 
     text: str
     language: Language = "en"
-    collections: tuple[CollectionInfo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ Part = ThoughtPart | TextPart | ToolCall | ModelMessage
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A name, a JSON schema and an async function. `run` raises `ToolError` for what the model may mend."""
+    """A name, a JSON schema and an async function. `run` raises `BadCallError` for what the model may mend."""
 
     name: str
     description: str
@@ -155,10 +153,6 @@ class Wrapped:
 
 
 # -- failures -------------------------------------------------------------------------------------------------------
-
-
-class ToolError(Exception):
-    """A tool's refusal that the model is shown; it may try again. The text holds no internals."""
 
 
 class ModelError(Exception):

@@ -340,7 +340,6 @@ class _Reply:
     parts: list[types.Part] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     finish: str = ""
-    why: str = ""
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
 
     @property
@@ -376,7 +375,7 @@ class _Reply:
             elif part.text:
                 yield ThoughtPart(part.text) if part.thought else TextPart(part.text)
         if candidate.finish_reason:
-            self.finish, self.why = candidate.finish_reason.value, candidate.finish_message or ""
+            self.finish = candidate.finish_reason.value
 
     def message(self, model: str) -> ModelMessage:
         """The whole reply, or the `ModelError` that its finish reason stands for."""

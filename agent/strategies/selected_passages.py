@@ -3,7 +3,6 @@
 The check in code is the same as after a search. Source: product.md §6 ("answer from these").
 """
 
-import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -17,8 +16,6 @@ from agent.run import RULES, Run, RunConfig
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
 from retrieval.types import Found, Hit, SearchMetrics
-
-log = logging.getLogger(__name__)
 
 MOST = 10  # passages: what one result has room for
 

@@ -113,7 +113,7 @@ class _Work:
         for a question that has to be searched."""
         run = self._run
         text = instructions("rewrite", run.ask, run.today, queries=str(QUERIES))
-        conversation: list[Message] = [SystemMessage(text, self._language, run.ask.collections), *run.messages[1:]]
+        conversation: list[Message] = [SystemMessage(text, self._language), *run.messages[1:]]
         if again:
             conversation.append(UserMessage(prompt("rewrite_again")))
         plan: Plan | None = None

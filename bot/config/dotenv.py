@@ -12,11 +12,11 @@ from pathlib import Path
 from dotenv import dotenv_values
 from dotenv.parser import Binding, parse_stream
 
-from bot.config.settings import ENV_FILE, Settings, filled
+from bot.config.settings import ENV_FILE, Settings
 from bot.doctor.findings import Remark
 from bot.errors import SettingsError
 from retrieval.durable import replacing
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Text, TextError, filled
 
 _BOM = "\ufeff"
 _PLAIN = re.compile(r"[\w.:/@%+,=-]+", re.ASCII)
@@ -46,15 +46,8 @@ _MISREAD = Text(
 )
 
 
-class EnvFileError(Exception):
-    """`.env` was left as it was, and why; holds no values."""
-
-    def __init__(self, problem: Text) -> None:
-        super().__init__(problem.en)
-        self.problem = problem
-
-    def text(self, language: Language) -> str:
-        return self.problem.to(language)
+class EnvFileError(TextError):
+    """`.env` was left as it was, and why; the reason holds no values of it."""
 
 
 class ProbeError(Exception):

@@ -55,6 +55,7 @@ from bot.errors import SettingsError
 from bot.logs import Redactor
 from bot.store.link import CONNECT_SECONDS, CONNECTIONS, STATEMENT_SECONDS, ServerLink, Tls
 from retrieval.i18n import Language, Text
+from retrieval.i18n import filled as filled
 from retrieval.types import Fusion
 
 ENV_FILE = Path(".env")
@@ -375,16 +376,6 @@ def _spoken(wishes: Any) -> Language:
     """POSIX: the first of LC_ALL, LC_MESSAGES and LANG that is set decides."""
     wish = next((wish for wish in wishes if wish and wish.strip()), "")
     return "ja" if wish.strip().lower().startswith("ja") else "en"
-
-
-def filled(message: Text, **values: Text | str) -> Text:
-    """The message with its values put in, in both languages."""
-
-    def shown(language: Language) -> str:
-        words = {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
-        return message.to(language, **words)
-
-    return Text(en=shown("en"), ja=shown("ja"))
 
 
 def _problem(name: str, value: object) -> Text:

@@ -2,7 +2,7 @@
 
 import re
 
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 _SLACK_KINDS: tuple[tuple[re.Pattern[str], Text], ...] = (
     (re.compile(r"xapp-"), Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")),
@@ -24,10 +24,7 @@ _WRONG = Text(
 
 
 def _complaint(name: str, given: Text, wanted: Text, where: Text) -> Text:
-    return Text(
-        en=_WRONG.to("en", name=name, given=given.en, wanted=wanted.en, where=where.en),
-        ja=_WRONG.to("ja", name=name, given=given.ja, wanted=wanted.ja, where=where.ja),
-    )
+    return filled(_WRONG, name=name, given=given, wanted=wanted, where=where)
 
 
 def _slack_kind(token: str) -> Text:

@@ -3,6 +3,7 @@
 import re
 import ssl
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -96,30 +97,15 @@ def _url(text: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
     return text
 
 
-def _ws(text: str) -> str:
-    return _url(text, ("ws", "wss"))
+def _of(*providers: str, bare: str = "") -> BeforeValidator:
+    """A model of one of these, `provider:name`, or the `bare` word."""
 
+    def check(text: str) -> str:
+        provider, colon, name = text.partition(":")
+        _check(text == bare or (provider in providers and bool(colon) and bool(name.strip())))
+        return text
 
-def _provider(text: str, bare: str, providers: tuple[str, ...]) -> str:
-    provider, colon, name = text.partition(":")
-    _check(text == bare or (provider in providers and bool(colon) and bool(name.strip())))
-    return text
-
-
-def _model(text: str) -> str:
-    return _provider(text, "extractive", ("gemini", "openai"))
-
-
-def _judge(text: str) -> str:
-    return _provider(text, "", ("gemini", "openai"))
-
-
-def _reranker(text: str) -> str:
-    return _provider(text, "", ("fastembed",))
-
-
-def _embedder(text: str) -> str:
-    return _provider(text, "local", ("fastembed", "gemini", "openai"))
+    return BeforeValidator(check)
 
 
 _SERVER = re.compile(r"(?P<host>[A-Za-z0-9.-]+)(:(?P<port>\d{1,5}))?")
@@ -228,11 +214,11 @@ Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 SettingText = Annotated[str, TEXT]
 Folder = Annotated[Path, _FOLDER]
 Authorities = Annotated[Path, AfterValidator(_authorities), _CA]
-Socket = Annotated[str, BeforeValidator(_ws), _WS]
-Model = Annotated[str, BeforeValidator(_model), _MODEL]
-Judge = Annotated[str, BeforeValidator(_judge), _JUDGE]
-Reranker = Annotated[str, BeforeValidator(_reranker), _RERANKER]
-Embedder = Annotated[str, BeforeValidator(_embedder), _EMBEDDER]
+Socket = Annotated[str, BeforeValidator(partial(_url, schemes=("ws", "wss"))), _WS]
+Model = Annotated[str, _of("gemini", "openai", bare="extractive"), _MODEL]
+Judge = Annotated[str, _of("gemini", "openai"), _JUDGE]
+Reranker = Annotated[str, _of("fastembed"), _RERANKER]
+Embedder = Annotated[str, _of("fastembed", "gemini", "openai", bare="local"), _EMBEDDER]
 Database = Annotated[SecretStr, BeforeValidator(_database), _DATABASE]
 Guilds = Annotated[tuple[str, ...], BeforeValidator(_guilds), _GUILDS]
 Zone = Annotated[str, BeforeValidator(_zone), _ZONE]

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.doctor.machine import FREE_SOME, START
 from bot.errors import SettingsError, StoreError
@@ -23,7 +23,7 @@ from bot.store.homes import Homes
 from bot.store.inspection import Condition, condition, file_of, server_condition
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
 from retrieval.sparse import TOKENIZER
@@ -112,7 +112,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
     try:
         found = await _condition(settings, INTEGRITY_SECONDS)
     except StoreError as error:
-        return [fault(error.reason, SERVER)]
+        return [fault(error.said, SERVER)]
     except OSError as error:
         return [fault(filled(_UNREADABLE, what=what, why=error.strerror or ""), _PERMISSION)]
     if found.whole == "damaged":
@@ -320,9 +320,9 @@ async def store(settings: Settings) -> Sequence[Remark]:
     try:
         index = await _open(settings, made)
     except EmbeddingError as error:
-        return [fault(_said(error), _SET_BACK)]
+        return [fault(error.said, _SET_BACK)]
     except QdrantConnectionError as error:
-        return [fault(_said(error), _QDRANT if settings.qdrant_url else _ANEW)]
+        return [fault(error.said, _QDRANT if settings.qdrant_url else _ANEW)]
     if index is None:
         return [fault(filled(_INDEX_LOST, count=str(len(rows))), _ANEW)] if rows else [fine(_NO_INDEX)]
     try:
@@ -331,7 +331,7 @@ async def store(settings: Settings) -> Sequence[Remark]:
         everyone = Readers(frozenset(row.scope for row in rows))
         found = await index.count(View(everyone, row.generation if row else 0))
     except QdrantConnectionError as error:
-        return [fault(_said(error), _QDRANT if settings.qdrant_url else _ANEW)]
+        return [fault(error.said, _QDRANT if settings.qdrant_url else _ANEW)]
     finally:
         await index.close()
     wanted = sum(row.chunks for row in rows)
@@ -406,10 +406,6 @@ async def _open(settings: Settings, made: Made) -> Index | None:
     if others:
         raise EmbeddingError(_OTHER, was=others[0], wanted=made)
     return None
-
-
-def _said(error: RAGToolError) -> Text:
-    return Text(en=error.text("en"), ja=error.text("ja"))
 
 
 CHECKS = (

@@ -13,11 +13,11 @@ from pathlib import Path
 from platform import python_version
 
 from bot.config.home import probe, readable_by_others
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.operations.restore_marker import unfinished
 from retrieval.disk import ROOM_TO_ADD
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 GIB = 2**30
 ENOUGH_DISK = GIB

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.doctor.data import SERVER
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
 from bot.errors import StoreError
 from bot.store.engine import opened
 from bot.store.inspection import file_of, server_condition
 from bot.store.processes import Processes
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 PROCESSES = Subject("processes", Text(en="Processes", ja="プロセス"))
 
@@ -37,7 +37,7 @@ async def processes(settings: Settings) -> Sequence[Remark]:
         async with opened(settings.database_url, settings.link) as engine:
             names = [row.id.rpartition(":")[0] for row in await Processes(engine).listed()]
     except StoreError as error:
-        return [fault(error.reason, SERVER)]
+        return [fault(error.said, SERVER)]
     alone = [warning(_ALONE, _MANY)] if settings.qdrant_url is None else []
     return [*alone, fine(filled(_THESE, count=str(len(names)), names=", ".join(names)) if names else _NONE)]
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.config.settings import ENV_FILE, Settings, filled, load
+from bot.config.settings import ENV_FILE, Settings, load
 from bot.doctor import data, machine, processes, services, sources
 from bot.doctor.findings import Check, Finding, Level, Remark, Subject, fault
 from bot.errors import SettingsError
 from bot.logs import Redactor
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 log = logging.getLogger(__name__)
 

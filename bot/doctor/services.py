@@ -22,13 +22,13 @@ from agent.models.base import (
     ToolResult,
     UserMessage,
 )
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.errors import SettingsError
 from bot.unanswered.digest_schedule import Schedule
 from retrieval import reranking
 from retrieval.embeddings import bundled_e5
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.providers.errors import A_DAY_IS_OVER
 from retrieval.types import EmbeddingError
 
@@ -85,7 +85,7 @@ async def embedder(settings: Settings) -> Sequence[Remark]:
     except SettingsError as error:
         return [fault(problem, _CHOOSE) for problem in error.problems]
     except EmbeddingError as error:
-        return [fault(Text(en=error.text("en"), ja=error.text("ja")), _CHOOSE)]
+        return [fault(error.said, _CHOOSE)]
     for vector in (query, text):
         if len(vector) != made.dimensions:
             said = filled(_SIZE, name=made.name, got=str(len(vector)), wanted=str(made.dimensions))
@@ -147,7 +147,7 @@ async def reranker(settings: Settings) -> Sequence[Remark]:
     except SettingsError as error:
         return [fault(problem, _CHOOSE_RERANKER) for problem in error.problems]
     except reranking.RerankingError as error:
-        return [*remarks, fault(Text(en=error.text("en"), ja=error.text("ja")), _CHOOSE_RERANKER)]
+        return [*remarks, fault(error.said, _CHOOSE_RERANKER)]
     return [*remarks, fine(filled(_GOOD_RERANKER, name=made.name))]
 
 

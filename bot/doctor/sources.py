@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Sequence
 
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
 from bot.errors import StoreError
 from bot.sources.git import NO_GIT
@@ -11,7 +11,7 @@ from bot.store.engine import opened
 from bot.store.followed import FollowedSources
 from bot.store.inspection import file_of
 from bot.texts import IF_MEANT, MANY_GONE
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 SOURCES = Subject("sources", Text(en="Sources", ja="同期元"))
 _NONE = Text(en="There are none.", ja="ありません。")

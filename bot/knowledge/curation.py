@@ -232,7 +232,7 @@ class Curation:
             what = f"{collection}/{verdict.name} ({scope}) sha256:{hashlib.sha256(data).hexdigest()}"
             await self._note(person, "ingest", what, f"{verdict.status} {verdict.reason}".strip())
 
-        return self._work.start(BackgroundJob(person.actor.full_id, "add", name, collection, 1, language), work)
+        return self._work.start(BackgroundJob(person.actor.full_id, "add", name, 1, language), work)
 
     def reindex(self, person: Curator, rows: Sequence[DocumentRow], name: str) -> BackgroundJob:
         """Cut and embed documents anew, one after the other, each shown in one step. `name`: of the whole, for people.
@@ -249,11 +249,7 @@ class Curation:
                 job.ended(await self._again(person, row, job))
             await self._note(person, "reindex", name, f"{job.done} documents, {len(job.refused)} failed")
 
-        collections = {row.collection for row in rows}
-        collection = collections.pop() if len(collections) == 1 else ""
-        return self._work.start(
-            BackgroundJob(person.actor.full_id, "reindex", name, collection, len(rows), person.language), work
-        )
+        return self._work.start(BackgroundJob(person.actor.full_id, "reindex", name, len(rows), person.language), work)
 
     async def _again(self, person: Curator, row: DocumentRow, job: BackgroundJob) -> Verdict:
         try:

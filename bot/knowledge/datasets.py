@@ -114,7 +114,6 @@ class Datasets:
         *,
         owner: str,
         hub: "Hub | None" = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`owner` names this process in the leases; `sleep` is the waiting between two looks at them."""
@@ -123,7 +122,6 @@ class Datasets:
         self._files = files
         self._owner = owner
         self._hub = hub
-        self._clock = clock
         self._sleep = sleep
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -179,7 +177,7 @@ class Datasets:
         self._files.check_space()
         await self._source(order.choice)
         limits = replace(order.limits, documents=max(1, min(order.limits.documents, MOST)))
-        now = self._clock()
+        now = datetime.now(UTC)
         job = DatasetJob(uuid.uuid4().hex, replace(order, limits=limits), started=now)
         if not await self._rows.begin(job, owner=self._owner, now=now, until=now + LEASE):
             raise DatasetError(_TAKEN, collection=order.collection)
@@ -196,14 +194,11 @@ class Datasets:
     async def cancel(self, job_id: str) -> bool:
         """Stop a job between two documents or in the middle of one, which is then not added; False: it was not
         running. Another process that works on it learns it with the next document, or after seconds."""
-        was_running = await self._rows.cancel(job_id, now=self._clock(), trace=_trace)
+        was_running = await self._rows.cancel(job_id, now=datetime.now(UTC), trace=_trace)
         task = self._tasks.get(job_id)
         if was_running and task is not None:
             await stopped(task)
         return was_running
-
-    async def job(self, job_id: str) -> DatasetJob | None:
-        return await self._rows.get(job_id)
 
     async def jobs(self) -> tuple[DatasetJob, ...]:
         """Newest first."""
@@ -221,7 +216,7 @@ class Datasets:
 
     async def take_over(self) -> bool:
         """Go on with the oldest job that was left, from its first row; False: there is none."""
-        now = self._clock()
+        now = datetime.now(UTC)
         job = await self._rows.claim(owner=self._owner, now=now, until=now + LEASE, but=tuple(self._tasks))
         if job is None:
             return False
@@ -259,7 +254,7 @@ class Datasets:
         held = True
         while held:
             await self._sleep(_BEAT)
-            now = self._clock()
+            now = datetime.now(UTC)
             try:
                 held = await self._rows.renew(job_id, owner=self._owner, now=now, until=now + LEASE)
             except StoreError:
@@ -357,7 +352,7 @@ class Datasets:
             await self._knowledge.describe(order.collection, words)
 
     async def _end(self, job: DatasetJob) -> None:
-        job = replace(job, finished=self._clock())
+        job = replace(job, finished=datetime.now(UTC))
         trace = _trace(job)
         await self._rows.keep(job, owner=self._owner, trace=trace)
         log.info("dataset %s: %s", job.name, trace.result, extra={"job": job.id})

@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.errors import SettingsError
 from bot.records import DocumentRow
 from bot.store.engine import Engine
 from bot.store.homes import Homes
 from bot.store.inspection import name_of
 from retrieval.folder import home_in, sign
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.types import Readers, View
 
 if TYPE_CHECKING:  # commands that only look at the database read this, too
@@ -101,7 +101,7 @@ class Identity:
         """Why this database must not be used with the index; None: it may. Raises QdrantConnectionError."""
         what = filled(_INDEX, place=index.place)
         if index.home is not None and index.home == self.home:
-            return self._older(what) if await index.after(self.generation + 1) else None
+            return self._error(_OLDER, what) if await index.after(self.generation + 1) else None
         if index.home is not None:
             mine = not self.server and not await index.after(0)
         else:
@@ -149,9 +149,6 @@ class Identity:
 
     def _foreign(self, what: Text, theirs: str | None) -> SettingsError:
         return self._error(_FOREIGN, what, theirs=_name(theirs))
-
-    def _older(self, what: Text) -> SettingsError:
-        return self._error(_OLDER, what)
 
     def _error(self, reason: Text, what: Text, **more: Text) -> SettingsError:
         said = filled(reason, database=self.database, ours=_name(self.home), what=what, **more)

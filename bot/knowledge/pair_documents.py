@@ -37,7 +37,7 @@ def read_pairs(markdown: str, stored: Sequence[Passage]) -> list[WrittenPair]:
         if passage.question is None:
             return []
         text = passage.text.strip()
-        if found and passage.question == _line(found[-1].pair.question):
+        if found and passage.question == " ".join(found[-1].pair.question.split()):
             end = _goes_on(markdown, found[-1], text)
             if end is not None:
                 found[-1] = _until(markdown, found[-1], end)
@@ -94,7 +94,3 @@ def _until(markdown: str, one: WrittenPair, end: int) -> WrittenPair:
     row = markdown.find("\n\n", end)
     answer = markdown[start:end].strip()
     return replace(one, pair=QAPair(one.pair.question, answer), end=end, row=len(markdown) if row < 0 else row)
-
-
-def _line(question: str) -> str:
-    return " ".join(question.split())

@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.config.settings import filled
 from bot.errors import SettingsError
 from bot.knowledge.content_store import ContentStore
 from bot.knowledge.identity import Identity, Known, trouble
 from retrieval.folder import MARK, DamagedError, Made, home_in
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, Stores
 from retrieval.types import RAGToolError

@@ -51,7 +51,7 @@ class Snapshots:
         try:
             generation = await self.now()
         except StoreError as error:
-            raise QdrantConnectionError(error.reason) from error
+            raise QdrantConnectionError(error.said) from error
         self._pinned[generation] += 1
         try:
             yield View(readers, generation, None if collections is None else tuple(collections))

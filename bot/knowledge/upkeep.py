@@ -11,14 +11,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from bot.config.settings import filled
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.snapshots import Snapshots
 from bot.store.engine import Engine
 from bot.store.locks import free
 from bot.store.processes import LEASE, Processes, died_here
 from bot.waiting import beside
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.index import Index
 from retrieval.types import RAGToolError
 

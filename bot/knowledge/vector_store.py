@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.database import Database
 from bot.errors import SettingsError
 from bot.knowledge.content_store import bring_over, content_store
@@ -22,7 +22,7 @@ from bot.store.processes import Processes
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores, Stores
 from retrieval.ingest import Ingest

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Text, TextError, filled
 
 _ABSENT = Text(en="{path} is not there.", ja="{path} がありません。")
 _UNREADABLE = Text(en="{path} cannot be read: {why}", ja="{path} を読めません: {why}")
@@ -24,20 +24,8 @@ _NO_ROW = Text(
 _UNKNOWN = Text(en="“{id}” is in no line of {file}", ja="「{id}」が {file} にありません")
 
 
-class EvaluationError(Exception):
+class EvaluationError(TextError):
     """The folder's fault, in words that name the file and the line."""
-
-    def __init__(self, reason: Text, **values: object) -> None:
-        super().__init__(reason.to("en", **_told(values, "en")))
-        self._reason = reason
-        self._values = values
-
-    def text(self, language: Language) -> str:
-        return self._reason.to(language, **_told(self._values, language))
-
-
-def _told(values: Mapping[str, object], language: Language) -> dict[str, object]:
-    return {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +63,17 @@ def read(folder: Path) -> BeirQuestions:
     for number, row in _rows(path):
         id = _id(path, number, row)
         if id in corpus:
-            raise EvaluationError(_LINE, path=path, line=number, why=_with(_TWICE, id=id))
+            raise EvaluationError(_LINE, path=path, line=number, why=filled(_TWICE, id=id))
         title = row.get("title") or ""
         if not isinstance(title, str):
-            raise EvaluationError(_LINE, path=path, line=number, why=_with(_NO_FIELD, name="title"))
+            raise EvaluationError(_LINE, path=path, line=number, why=filled(_NO_FIELD, name="title"))
         corpus[id] = BeirDocument(id, title, _text(path, number, row, "text", empty=bool(title)))
     asked: dict[str, tuple[str, Mapping[str, Any]]] = {}
     path = folder / "queries.jsonl"
     for number, row in _rows(path):
         id = _id(path, number, row)
         if id in asked:
-            raise EvaluationError(_LINE, path=path, line=number, why=_with(_TWICE, id=id))
+            raise EvaluationError(_LINE, path=path, line=number, why=filled(_TWICE, id=id))
         asked[id] = _text(path, number, row, "text"), _metadata(path, number, row)
     for name, rows in (("corpus.jsonl", corpus), ("queries.jsonl", asked)):
         if not rows:
@@ -126,7 +114,7 @@ def _qrels(path: Path, corpus: Mapping[str, BeirDocument], asked: Mapping[str, o
             raise EvaluationError(_LINE, path=path, line=number, why=_NO_ROW) from None
         for id, known, file in ((query, asked, "queries.jsonl"), (document, corpus, "corpus.jsonl")):
             if id not in known:
-                raise EvaluationError(_LINE, path=path, line=number, why=_with(_UNKNOWN, id=id, file=file))
+                raise EvaluationError(_LINE, path=path, line=number, why=filled(_UNKNOWN, id=id, file=file))
         if grade > 0:
             relevant.setdefault(query, {})[document] = grade
     return relevant
@@ -162,10 +150,5 @@ def _id(path: Path, number: int, row: Mapping[str, Any]) -> str:
 def _text(path: Path, number: int, row: Mapping[str, Any], name: str, *, empty: bool = False) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not (empty or value.strip()):
-        raise EvaluationError(_LINE, path=path, line=number, why=_with(_NO_FIELD, name=name))
+        raise EvaluationError(_LINE, path=path, line=number, why=filled(_NO_FIELD, name=name))
     return value
-
-
-def _with(said: Text, **values: object) -> Text:
-    """`said` with its values filled in, safe to be a value of another one."""
-    return Text(en=said.to("en", **values), ja=said.to("ja", **values))

@@ -90,7 +90,7 @@ class Report:
             if ranking:
                 measures = "  ".join(f"{name} {value:.3f}" for name, value in ranking.as_json().items())
                 made.append((mode, measures))
-        made.append((_AUROC.to(language), _number(self.auroc)))
+        made.append((_AUROC.to(language), "–" if self.auroc is None else f"{self.auroc:.3f}"))
         made.append((_KEPT.to(language), _share(self.kept)))
         made += [(_REFUSED.to(language, kind=kind), _share(share)) for kind, share in self.refused.items()]
         made.append((_CONTAINS.to(language), _share(self.contains_answer)))
@@ -192,7 +192,7 @@ async def _ask(
     rankings: dict[Mode, Sequence[str]] = {}
     if query.relevant:
         for mode in MODES:
-            passages = await search.ranking([query.text], _VIEW, mode=mode, limit=_CHUNKS)
+            passages = await search.ranking(query.text, _VIEW, mode=mode, limit=_CHUNKS)
             rankings[mode] = list(dict.fromkeys(passage.document_id for passage in passages))[:DEPTH]
     tell(_ASKING, n, total)
     return EvaluatedAnswer(
@@ -307,7 +307,3 @@ def _mean(values: Sequence[bool]) -> float | None:
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

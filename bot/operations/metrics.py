@@ -43,14 +43,12 @@ class ChannelRow:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """The questions asked, how they ended and what they cost, from `since` to today. In `sums` all places count.
+    """The questions asked, how they ended and what they cost. In `sums` all places count.
 
     `spent` tells the calls and tokens of each day and paid model. What they cost in money depends on prices that nobody
     has told the bot.
     """
 
-    since: date
-    today: date
     sums: Sums
     collections: tuple[CollectionFigures, ...]  # that these readers may read
     channels: tuple[ChannelRow, ...]  # the most asked first, the unnamed last
@@ -97,8 +95,6 @@ async def metrics(
     searched = await figures.collections(span, readers.scopes)
     channels = await figures.channels(span)
     return Metrics(
-        since=span[0].day,
-        today=span[-1].day,
         sums=sums,
         collections=tuple(one for one in searched if one.collection in theirs),
         channels=_rows(channels, readers),

@@ -3,9 +3,8 @@ looks for it."""
 
 from pathlib import Path
 
-from bot.config.settings import filled
 from bot.errors import SettingsError
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 UNFINISHED = "restoring"  # the folder in a home where everything is prepared
 MANIFEST = "manifest.json"

@@ -9,13 +9,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 
-from bot.config.settings import filled
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.qa_pairs import PairRows, Tracked, Wanted
 from bot.types import Upload
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 AUTHOR = "kotae"
 _NAME = 300  # characters of the source's name in that of its pairs

@@ -8,11 +8,10 @@ from datetime import datetime
 
 from agent.events import Cost
 from agent.qa_generation import request
-from bot.config.settings import filled
 from bot.store.qa_jobs import ChunkPlace
 from bot.store.usage import Usage
 from bot.turns.budget import BudgetLimits
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.text import language_of
 from retrieval.types import Passage
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.qa_generation import tidy
-from bot.config.settings import filled
 from bot.knowledge.curation import Curation, Curator
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.pair_documents import WrittenPair
@@ -20,6 +19,7 @@ from bot.store.documents import Documents
 from bot.unanswered.corrections import parse
 from bot.unanswered.expert_answers import ANSWERS, LONGEST, NAMED, QUESTION
 from bot.unanswered.questions import harmless
+from retrieval.i18n import filled
 from retrieval.loaders.file_types import suffix_of
 from retrieval.text import normalise
 from retrieval.types import QAPair, Readers

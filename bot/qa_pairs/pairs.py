@@ -12,7 +12,7 @@ from typing import Literal
 from agent.models.base import ChatModel
 from agent.qa_generation import ANSWER, QUESTION, supported, tidy, unfit
 from bot.access import THREAD, readers, role, scopes
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
 from bot.qa_pairs.documents import PairDocuments
 from bot.qa_pairs.estimate import Estimate, Material, estimate, left_of
@@ -28,7 +28,7 @@ from bot.turns.budget import Budget, BudgetLimits
 from bot.types import Actor, Audience, Place
 from bot.unanswered.clustering import Clustering
 from retrieval.embeddings.base import EmbeddingClient
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.index import Index
 from retrieval.qa_pairs import wanted
 from retrieval.types import Passage, QAPair, RAGToolError, Readers, View

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from bot.config.settings import filled
 from bot.sources.sources import SourceStatus
 from bot.sources.sync import SyncReport
 from bot.store.followed import FollowedSource
 from bot.texts import SYNCED
 from bot.types import CardRow
 from bot.unanswered.digest_card import shortened
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 TEXT = 160
 _NAMED = 3  # pages that are no documents, of a source

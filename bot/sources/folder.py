@@ -85,7 +85,7 @@ class _Files:
         try:
             data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
         except NotReadError as error:
-            raise PageError(Text(en=error.text("en"), ja=error.text("ja"))) from error
+            raise PageError(error.said) from error
         return Fetched(data, await asyncio.to_thread(file.changed_at) if self.dated else None)
 
 

@@ -30,7 +30,6 @@ from bot.sources.folder import NO_FOLDER, FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
 from bot.sources.sync import Progress, Sync, SyncReport, author_of
 from bot.sources.website import WebsiteSource, check_address
-from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
 from bot.types import Actor, Place
@@ -106,7 +105,6 @@ class Sources:
         store: FollowedSources,
         knowledge: KnowledgeBase,
         documents: Documents,
-        audit: Audit,
         *,
         owner: str,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -116,7 +114,6 @@ class Sources:
         self._store = store
         self._knowledge = knowledge
         self._documents = documents
-        self._audit = audit
         self._owner = owner
         self._clock = clock
         self._syncing: set[str] = set()
@@ -363,7 +360,7 @@ class Sources:
                 source.id,
                 owner=self._owner,
                 failures=failures,
-                trouble=Text(en=error.text("en"), ja=error.text("ja")),
+                trouble=error.said,
                 due_at=self._clock() + timedelta(seconds=wait),
                 **paused,
             )

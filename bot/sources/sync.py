@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.access import person
-from bot.config.settings import filled
 from bot.knowledge.documents import KnowledgeBase
 from bot.sources.base import (
     GONE,
@@ -25,7 +24,7 @@ from bot.sources.base import (
 from bot.store.documents import Documents
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Upload, Verdict
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -144,7 +143,7 @@ class Sync:
             await self._no_document(page, before or FollowedPage(""), error)
             return
         except PageError as error:
-            why = Text(en=error.text("en"), ja=error.text("ja"))
+            why = error.said
             if not isinstance(error, PageRefusedError):
                 self.report.failed.append((page.ref, why))
                 if before is not None and error.again is not None:
@@ -181,7 +180,7 @@ class Sync:
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
         except RAGToolError as error:
-            return Text(en=error.text("en"), ja=error.text("ja"))
+            return error.said
 
     async def _noted(
         self, page: SourcePage, before: FollowedPage | None, verdict: Verdict | Text, fetched: Fetched

@@ -84,14 +84,12 @@ class WebsiteSource:
         *,
         memory: Path,
         private: bool = False,
-        depth: int = DEPTH,
         pages: int = PAGES,
         wait: Callable[[float], object] = asyncio.sleep,
     ) -> None:
         self._start = check_address(location)
         self._memory = memory
         self._private = private
-        self._depth = depth
         self._most = pages
         self._wait = wait
 
@@ -195,9 +193,7 @@ class _Visit:
         return found if any_there else None
 
     async def _walk(self, listed: dict[str, str] | None) -> None:
-        waiting = (
-            deque((url, self._source._depth) for url in listed) if listed is not None else deque([(self._start, 0)])
-        )
+        waiting = deque((url, DEPTH) for url in listed) if listed is not None else deque([(self._start, 0)])
         met = {url for url, _ in waiting}
         delay = min(float(self._robots.crawl_delay(AGENT) or 0), 10.0)
         while waiting:
@@ -211,7 +207,7 @@ class _Visit:
                 continue
             if listed is not None:
                 self._dates.setdefault(url, (listed.get(url) or "")[:10])
-            elif depth < self._source._depth:
+            elif depth < DEPTH:
                 for link in page.links:
                     if link not in met:
                         met.add(link)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select, true
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost, PageChange
@@ -102,13 +102,12 @@ class Conversations(Store):
         found: datetime | None = (await rows(self._engine, last))[0].at
         return found
 
-    async def totals(self, since: datetime | None = None) -> TurnTotals:
-        """All answers since a moment summed up."""
-        chosen = answers.c.answered_at >= since if since else true()
+    async def totals(self) -> TurnTotals:
+        """All answers summed up."""
         sums = (func.coalesce(func.sum(column), 0) for column in _COSTS)
         async with read(self._engine) as db:
-            found = (await db.execute(select(how_ended(), answers.c.seconds).where(chosen))).all()
-            cost = (await db.execute(select(*sums).where(chosen))).one()
+            found = (await db.execute(select(how_ended(), answers.c.seconds))).all()
+            cost = (await db.execute(select(*sums))).one()
         seconds = sorted(row.seconds for row in found)
         return TurnTotals(
             turns=len(found),

@@ -48,11 +48,9 @@ class Votes(Store):
         wanted = select(feedback).where(feedback.c.turn == turn).order_by(feedback.c.at, feedback.c.author)
         return [Feedback(**row._mapping) for row in await rows(self._engine, wanted)]
 
-    async def counts(self, since: datetime) -> dict[str, int]:
-        """How many `up` and `down` there are since a moment."""
-        wanted = (
-            select(feedback.c.vote, func.count().label("votes")).where(feedback.c.at >= since).group_by(feedback.c.vote)
-        )
+    async def counts(self) -> dict[str, int]:
+        """How many `up` and `down` there are."""
+        wanted = select(feedback.c.vote, func.count().label("votes")).group_by(feedback.c.vote)
         found = {row.vote: row.votes for row in await rows(self._engine, wanted)}
         return {"up": found.get("up", 0), "down": found.get("down", 0)}
 

@@ -33,17 +33,12 @@ class TurnDay:
     outcomes: Mapping[str, int]
     seconds: Latency
 
-    @property
-    def turns(self) -> int:
-        return sum(self.outcomes.values())
-
 
 @dataclass(frozen=True, slots=True)
 class SearchDay:
     day: date
     searches: int
     failed: int
-    empty: int  # worked, but nothing was relevant enough
     ms: Latency  # of those that worked
 
 
@@ -96,8 +91,8 @@ class ChannelFigures:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """A time summed up. `relevance` and `scores`: how many answers and searches had their best passage in each tenth
-    0.0–0.1, … 0.9–1.0; `unmeasured` answers searched for nothing."""
+    """A time summed up. `relevance`: how many answers had their best passage in each tenth 0.0–0.1, … 0.9–1.0;
+    `unmeasured` answers searched for nothing."""
 
     turns: tuple[TurnDay, ...]
     seconds: Latency
@@ -105,7 +100,6 @@ class Sums:
     ms: Latency
     relevance: tuple[int, ...]
     unmeasured: int
-    scores: tuple[int, ...]
     feedback: FeedbackFigures
     misses: tuple[MissDay, ...]
 
@@ -127,7 +121,6 @@ class MetricsStore(Store):
                 ms=ms,
                 relevance=relevance,
                 unmeasured=unmeasured,
-                scores=await _scores(db, days),
                 feedback=await _feedback(db, days),
                 misses=await _misses(db, days, spans),
             )
@@ -162,19 +155,18 @@ async def _searches(db: AsyncConnection, days: Sequence[TimeSpan], spans: CTE) -
             spans.c.day,
             func.count().label("searches"),
             count(~worked).label("failed"),
-            count(worked & (searches.c.filtered_results == 0)).label("empty"),
         )
         .join(searches, of(spans, at))
         .group_by(spans.c.day)
     )
-    counts = {row.day: (row.searches, row.failed, row.empty) for row in await db.execute(counted)}
+    counts = {row.day: (row.searches, row.failed) for row in await db.execute(counted)}
     took = select(spans.c.day, searches.c.latency_ms.label("value")).join(searches, of(spans, at) & worked)
     each = await _latencies(db, took)
     whole = await _latency(db, select(searches.c.latency_ms.label("value")).where(within(at, days), worked))
     found = []
     for one in days:
-        asked, failed, empty = counts.get(one.day, (0, 0, 0))
-        found.append(SearchDay(one.day, asked, failed, empty, each.get(one.day, Latency())))
+        asked, failed = counts.get(one.day, (0, 0))
+        found.append(SearchDay(one.day, asked, failed, each.get(one.day, Latency())))
     return whole, tuple(found)
 
 
@@ -183,12 +175,6 @@ async def _relevance(db: AsyncConnection, days: Sequence[TimeSpan]) -> tuple[tup
     wanted = select(*_tenths(best), count(best.is_(None))).where(within(answers.c.answered_at, days))
     *tenths, unmeasured = (await db.execute(wanted)).one()
     return tuple(tenths), unmeasured
-
-
-async def _scores(db: AsyncConnection, days: Sequence[TimeSpan]) -> tuple[int, ...]:
-    worked = searches.c.error.is_(None)
-    wanted = select(*_tenths(searches.c.top_score)).where(within(searches.c.at, days), worked)
-    return tuple((await db.execute(wanted)).one())
 
 
 async def _feedback(db: AsyncConnection, days: Sequence[TimeSpan]) -> FeedbackFigures:

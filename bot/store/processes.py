@@ -41,12 +41,10 @@ def died_here(process: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """A process. `embedded`: its search index is its own machine's; `until`: it has died if it was not seen since."""
+    """A process. `embedded`: its search index is its own machine's."""
 
     id: str
     embedded: bool
-    started_at: datetime
-    until: datetime
 
 
 class Processes(Store):
@@ -78,7 +76,7 @@ class Processes(Store):
         """Those that live, the oldest first."""
 
         def look(db: Connection) -> list[ProcessRow]:
-            there = select(processes).where(processes.c.until >= _lease(db)[0])
+            there = select(processes.c.id, processes.c.embedded).where(processes.c.until >= _lease(db)[0])
             return [ProcessRow(**row._mapping) for row in db.execute(there.order_by(processes.c.started_at))]
 
         return await change(self._engine, look, durable=False)

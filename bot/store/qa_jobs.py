@@ -69,7 +69,6 @@ class QaJob:
 
     id: str
     collection: str
-    document: str | None
     name: str | None
     model: str
     state: JobState
@@ -77,7 +76,6 @@ class QaJob:
     cost: Cost
     working: bool
     made_at: datetime
-    changed_at: datetime
     chunks: Mapping[str, int] = field(default_factory=dict)
     pairs: Mapping[str, int] = field(default_factory=dict)
     dropped: int = 0
@@ -314,7 +312,5 @@ def _more(cost: Cost) -> dict[str, Any]:
 def _job(row: Any, now: datetime, chunks: Mapping[str, int], made: Mapping[str, int], dropped: int) -> QaJob:
     held = row.owner is not None and row.lease_until is not None and row.lease_until > now
     cost = Cost(*(getattr(row, name) for name in _COSTS))
-    return QaJob(
-        row.id, row.collection, row.document, row.name, row.model, row.state, row.reason, cost, held, row.made_at,
-        row.changed_at, chunks, made, dropped,
-    )  # fmt: skip
+    about = (row.id, row.collection, row.name, row.model, row.state, row.reason)
+    return QaJob(*about, cost, held, row.made_at, chunks, made, dropped)

@@ -25,17 +25,14 @@ PART = 50  # chunks whose approved pairs are one document: what an approval embe
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A pair with where it comes from. `marked`: only a reader can tell whether its chunk says it; `stale`: its
-    document has been replaced since; `repeats`: the pair that says the same. `name`, `collection`, `scope` and `url`
-    are its document's."""
+    document has been replaced since; `repeats`: the pair that says the same. `name`, `collection` and `scope` are its
+    document's."""
 
     id: int
-    job: str
     document: str
     name: str
     collection: str
     scope: str
-    url: str | None
-    version: str
     chunk: int
     question: str
     answer: str
@@ -44,8 +41,6 @@ class Pair:
     edited: bool
     repeats: int | None
     stale: bool
-    made_at: datetime
-    decided_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,6 @@ class Known:
     group: tuple[str, str]  # collection and scope
     pair: QAPair
     state: PairState
-    repeats: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +160,14 @@ class PairRows:
         own = select(documents.c.collection, documents.c.scope).join(pairs, pairs.c.document == documents.c.id)
         places = await rows(self._engine, own.where(pairs.c.job == job).distinct())
         decided = case((pairs.c.state.in_(("approved", "rejected")), 0), (pairs.c.edited.is_(True), 1), else_=2)
-        columns = (pairs.c.id, pairs.c.question, pairs.c.answer, pairs.c.state, pairs.c.repeats)
+        columns = (pairs.c.id, pairs.c.question, pairs.c.answer, pairs.c.state)
         found: list[Known] = []
         for place in places:
             here = and_(documents.c.collection == place.collection, documents.c.scope == place.scope)
             wanted = select(*columns, documents.c.name).select_from(_JOINED).where(here)
             order = (decided, pairs.c.made_at, documents.c.name, pairs.c.place, pairs.c.position, pairs.c.id)
             found += [
-                Known(row.id, (place.collection, place.scope), QAPair(row.question, row.answer), row.state, row.repeats)
+                Known(row.id, (place.collection, place.scope), QAPair(row.question, row.answer), row.state)
                 for row in await rows(self._engine, wanted.order_by(*order))
             ]
         return found
@@ -254,9 +248,9 @@ class PairRows:
 
 _JOINED = pairs.join(documents, documents.c.id == pairs.c.document)
 _PAIRS = select(
-    *(pairs.c[name] for name in ("id", "job", "document", "version", "chunk", "question", "answer", "state")),
-    *(pairs.c[name] for name in ("marked", "edited", "repeats", "made_at", "decided_at")),
-    *(documents.c[name] for name in ("name", "collection", "scope", "url")),
+    *(pairs.c[name] for name in ("id", "document", "chunk", "question", "answer", "state")),
+    *(pairs.c[name] for name in ("marked", "edited", "repeats")),
+    *(documents.c[name] for name in ("name", "collection", "scope")),
     (pairs.c.version != documents.c.hash).label("stale"),
 ).select_from(_JOINED)
 

@@ -37,7 +37,6 @@ class Noted:
 class TraceRow:
     """One event. `event` is None when it was withheld for the sake of a forgotten document."""
 
-    ordinal: int
     ms: int  # since work on the turn was taken up
     kind: str
     event: Json | None
@@ -48,10 +47,11 @@ class Traces(Store):
 
     async def of(self, turn: str) -> list[TraceRow]:
         """In their order; none of a turn that is not answered, unknown, or older than traces are."""
-        columns = (traces.c.ordinal, traces.c.ms, traces.c.kind, traces.c.event)
-        wanted = select(*columns).where(traces.c.turn == turn).order_by(traces.c.ordinal)
+        wanted = (
+            select(traces.c.ms, traces.c.kind, traces.c.event).where(traces.c.turn == turn).order_by(traces.c.ordinal)
+        )
         return [
-            TraceRow(row.ordinal, row.ms, row.kind, None if row.event is None else json.loads(row.event))
+            TraceRow(row.ms, row.kind, None if row.event is None else json.loads(row.event))
             for row in await rows(self._engine, wanted)
         ]
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, delete, func, or_, select, true, update
@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
-from bot.store.engine import at_place, change, columns, execute, insert, read, rows, storable
+from bot.store.engine import at_place, change, columns, insert, read, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import answers, asks, notices, questions, turns
 from bot.store.time_spans import TimeSpan, count, of, table
@@ -104,11 +104,9 @@ class UnansweredQuestions:
         )
         return [_doubted(row) for row in await rows(self._engine, wanted)]
 
-    async def open(
-        self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
-    ) -> OpenQuestions:
-        """The open questions asked since a moment: those of `scopes` in words, the rest as a count."""
-        is_open = questions.c.resolved_at.is_(None) & (questions.c.asked_at >= since if since else true())
+    async def open(self, scopes: Collection[str], *, limit: int | None = None) -> OpenQuestions:
+        """The open questions: those of `scopes` in words, the rest as a count."""
+        is_open = questions.c.resolved_at.is_(None)
         theirs = questions.c.scope.in_(scopes)
         wanted = select(questions).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
         counted = select(count(theirs), count(~theirs)).where(is_open)
@@ -209,15 +207,6 @@ class UnansweredQuestions:
         """Which of `ids` are not there any more: their askers have changed or deleted them."""
         there = select(questions.c.id).where(questions.c.id.in_(ids))
         return set(ids) - {row.id for row in await rows(self._engine, there)}
-
-    async def resolve(self, ids: Collection[int], scopes: Collection[str]) -> int:
-        """Close questions that readers of `scopes` may see; returns how many were open until now."""
-        closed = (
-            update(questions)
-            .where(questions.c.id.in_(ids), questions.c.scope.in_(scopes), questions.c.resolved_at.is_(None))
-            .values(resolved_at=datetime.now(UTC))
-        )
-        return await execute(self._engine, closed)
 
 
 def add_misses(db: Connection, misses: Sequence[MissedQuestion]) -> None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Protocol
 
 from bot.access import default_scope, person, reaches_team, readers, role
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.errors import SettingsError, StoreError
 from bot.store.asks import Asks, PersonAsk, Reason
 from bot.store.conversations import Conversation, Conversations
@@ -25,7 +25,7 @@ from bot.types import Actor, Audience, Card, CardRow, Link, Place, Question, Rec
 from bot.unanswered.digest import SearchDocuments
 from bot.unanswered.digest_card import offers, safe_link, shortened
 from bot.unanswered.expert_answers import ANSWERS, UNTOLD
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 from retrieval.types import TEAM, Hit, RAGToolError, Readers
 
 log = logging.getLogger(__name__)

@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import combinations
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bot.unanswered import clustering_traits
 from bot.unanswered.clustering_traits import Traits, traits_of
-from retrieval.embeddings.base import EmbeddingClient
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of, normalise
-from retrieval.types import EmbeddingError
+from retrieval.types import EmbeddingError, Vectors
 
 log = logging.getLogger(__name__)
 
@@ -80,10 +79,18 @@ class QuestionSpace:
         return _unit(vectors - np.array([self.means[language_of(text)] for text in texts]).reshape(vectors.shape))
 
 
+class DocumentEmbedder(Protocol):
+    """The part of an `EmbeddingClient` that grouping uses."""
+
+    @property
+    def dimensions(self) -> int: ...
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors: ...
+
+
 class Clustering:
     """Sorts questions into groups of one meaning. For one event loop; the arithmetic runs in a thread."""
 
-    def __init__(self, embedder: EmbeddingClient, fitted: Fitted | None = None) -> None:
+    def __init__(self, embedder: DocumentEmbedder, fitted: Fitted | None = None) -> None:
         self._embedder = embedder
         self._fitted = fitted or shipped()
         self._encoder = SparseEncoder()

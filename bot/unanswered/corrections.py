@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from bot.access import role
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord, Changed, DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
@@ -21,7 +21,7 @@ from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, Upload
 from bot.unanswered.expert_answers import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
 from bot.views import SHORT_ID
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.text import language_of
 from retrieval.types import Readers
 

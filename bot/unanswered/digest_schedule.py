@@ -17,7 +17,7 @@ from bot.errors import StoreError
 from bot.records import Period
 from bot.store.digests import Digests
 from bot.waiting import finished
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Text, TextError
 
 log = logging.getLogger(__name__)
 
@@ -60,17 +60,8 @@ _NAMES = {
 }
 
 
-class CronError(ValueError):
-    """A schedule that makes no sense; says why in words for people."""
-
-    def __init__(self, reason: Text, **values: Text | str | int) -> None:
-        self._reason = reason
-        self._values = values
-        super().__init__(self.text("en"))
-
-    def text(self, language: Language) -> str:
-        said = {name: value.to(language) if isinstance(value, Text) else value for name, value in self._values.items()}
-        return self._reason.to(language, **said)
+class CronError(TextError, ValueError):
+    """A schedule that makes no sense."""
 
 
 class Schedule:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.access import readers, role
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
 from bot.store.documents import Documents
@@ -22,7 +22,7 @@ from bot.texts import MEMBERS
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.notices import Due
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 from retrieval.loaders.sanitize import clean, clean_line
 from retrieval.text import language_of, normalise
 from retrieval.types import TEAM, Readers

@@ -44,7 +44,6 @@ class QuestionPage:
     questions: tuple[Question, ...]
     shown: int
     hidden: int
-    page: int
     pages: int
 
 
@@ -54,9 +53,6 @@ class QuestionGroup:
 
     group: Group
     questions: tuple[Question, ...]
-    searched: tuple[str, ...]  # collections
-    first: datetime
-    last: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +60,8 @@ class GroupPage:
     """A page of groups, in the digest's order; `beyond` matching questions are older than those that were grouped."""
 
     groups: tuple[QuestionGroup, ...]
-    total: int  # groups
     beyond: int
     hidden: int
-    page: int
     pages: int
 
 
@@ -102,7 +96,7 @@ class Unanswered:
         """`page` counts from 1; one beyond the last is empty. Raises StoreError."""
         found = await self._questions.find(wanted, readers.scopes, limit=size, offset=(max(page, 1) - 1) * size)
         listed = tuple(one.question for one in found.asked)
-        return QuestionPage(listed, found.shown, found.hidden, max(page, 1), _pages(found.shown, size))
+        return QuestionPage(listed, found.shown, found.hidden, _pages(found.shown, size))
 
     async def groups(
         self, wanted: WantedQuestions, readers: Readers, *, page: int = 1, size: int = GROUPS
@@ -119,22 +113,14 @@ class Unanswered:
         first = (max(page, 1) - 1) * size
         return GroupPage(
             groups=tuple([await self._group(group, readers) for group in groups[first : first + size]]),
-            total=len(groups),
             beyond=found.shown - len(found.asked),
             hidden=found.hidden,
-            page=max(page, 1),
             pages=_pages(len(groups), size),
         )
 
     async def _group(self, asked: Sequence[AskedQuestion], readers: Readers) -> QuestionGroup:
         questions = tuple(one.question for one in asked)
-        return QuestionGroup(
-            group=await as_group(asked, readers, self._search),
-            questions=questions,
-            searched=tuple(dict.fromkeys(name for one in questions for name in one.searched)),
-            first=min(one.asked_at for one in questions),
-            last=max(one.asked_at for one in questions),
-        )
+        return QuestionGroup(await as_group(asked, readers, self._search), questions)
 
     async def nearest(self, question: int, readers: Readers) -> Nearest | None:
         """The closest passages; None for a question that these readers do not see. Raises StoreError, RAGToolError."""
@@ -181,7 +167,7 @@ def _pages(total: int, size: int) -> int:
 
 
 class Remembering:
-    """An embedder that knows the last texts again."""
+    """A `DocumentEmbedder` that knows the last texts again."""
 
     def __init__(self, embedder: EmbeddingClient, *, most: int = 2 * GROUPED) -> None:
         self._embedder = embedder
@@ -189,25 +175,8 @@ class Remembering:
         self._known: OrderedDict[str, Vector] = OrderedDict()
 
     @property
-    def name(self) -> str:
-        return self._embedder.name
-
-    @property
     def dimensions(self) -> int:
         return self._embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self._embedder.max_tokens
-
-    def count_tokens(self, text: str) -> int:
-        return self._embedder.count_tokens(text)
-
-    async def embed_query(self, text: str) -> Vector:
-        return await self._embedder.embed_query(text)
-
-    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        return await self._embedder.embed_queries(texts)
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         found = {text: self._known[text] for text in texts if text in self._known}

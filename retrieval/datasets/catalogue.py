@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,6 @@ class Dataset:
     licence_url: str | None
     repository: str
     config: str | None
-    language: Language
     credit: str  # whom a document names as its source
 
     @property
@@ -38,7 +37,6 @@ WIKIPEDIA_JA = Dataset(
     licence_url="https://creativecommons.org/licenses/by-sa/3.0/",
     repository="wikimedia/wikipedia",
     config="20231101.ja",
-    language="ja",
     credit="出典: Wikipedia 日本語版「{title}」（CC BY-SA 3.0）",
 )
 CC_NEWS = Dataset(
@@ -55,7 +53,6 @@ CC_NEWS = Dataset(
     licence_url=None,
     repository="vblagoje/cc_news",
     config=None,
-    language="en",
     credit="Source: CC-News, “{title}”",
 )
 LIVEDOOR = Dataset(
@@ -72,7 +69,6 @@ LIVEDOOR = Dataset(
     licence_url="https://creativecommons.org/licenses/by-nd/2.1/jp/",
     repository="llm-book/livedoor-news-corpus",
     config=None,
-    language="ja",
     credit="出典: livedoor ニュース「{title}」（livedoor ニュースコーパス、CC BY-ND 2.1 JP）",
 )
 

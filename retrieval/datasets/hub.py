@@ -4,7 +4,6 @@ somebody wants rows. Nothing is downloaded to the disk.
 Source: huggingface.co/docs/hub/api; huggingface_hub 1.x; huggingface.co/docs/dataset-viewer/parquet
 (`refs/convert/parquet`)."""
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,8 +36,6 @@ from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.parquet import Ranges, records
 from retrieval.datasets.rows import Abandoned, Columns, DatasetReading, DatasetRow, guess
 from retrieval.i18n import Text
-
-log = logging.getLogger(__name__)
 
 TRIES = 4
 LONGEST_WAIT = 60.0  # seconds that the hub may ask for between two tries; for more, people are told

@@ -65,7 +65,6 @@ class Encoding:
 class Inspected:
     """A file's apparent form, for people to check: the columns it has, and which of them would be what."""
 
-    name: str
     encoding: str
     columns: tuple[str, ...]
     guess: Columns | None
@@ -102,7 +101,7 @@ class LocalSource:
                 raise DatasetError(refusals.EMPTY, name=self.file)
             columns = tuple(dict.fromkeys(name for record in first for name in record))
             split = self._split() if suffix_of(self.file) == ".txt" else None
-            return Inspected(self.file, encoding.codec, columns, guess(columns, first), split)
+            return Inspected(encoding.codec, columns, guess(columns, first), split)
 
     def rows(self, reading: DatasetReading) -> Iterator[DatasetRow]:
         with self._words():

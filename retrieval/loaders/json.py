@@ -46,12 +46,7 @@ def _check_depth(value: Json, limits: ParsingLimits) -> None:
         depth += 1
         if depth > limits.json_depth:
             raise FileRefused("depth", limit=limits.json_depth)
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, list | dict)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
+        level = [inner for outer in level for inner in (outer.values() if isinstance(outer, dict) else outer)]
 
 
 def _written(value: Json, limits: ParsingLimits) -> Written:

@@ -153,7 +153,7 @@ async def process(
             search=_nothing if knowledge is None else partial(known.search, measured=False),
         )
         followed = FollowedSources(data.engine)
-        sources = Sources(given, followed, known, data.documents, Audit(data.engine), owner=inbox.owner, clock=clock)
+        sources = Sources(given, followed, known, data.documents, owner=inbox.owner, clock=clock)
         parts = given, data, known, turns, answers, asking, sources
         bot = make_bot(*parts, models=lambda name: None, make_digest=_empty_digest, owner=inbox.owner)
         try:

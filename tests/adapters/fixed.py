@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
-from adapters.terminal.channel import Channel, Steps, ask_once
+from adapters.terminal.channel import Channel, ask_once
 from agent.events import Answered, Citation, Drafted, Event, Events, Reflected, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
+from bot.config.settings import Settings
 from bot.types import Actor, Audience, Feedback, Incoming, OpenQuestions, Place, Question, Upload, Verdict
 from bot.unanswered.asking import NOW, AskReply
 from retrieval.i18n import Language, Text
@@ -156,15 +157,6 @@ def fixed_bot() -> Bot:
     return cast(Bot, SimpleNamespace(**parts))
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """`Preferences` for these tests."""
-
-    language: Language
-    steps: Steps
-    default_collection: str = "documents"
-
-
 def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("what", choices=["chat", "ask"])
@@ -173,7 +165,7 @@ def main() -> int:
     options.add_argument("--language", default="en")
     options.add_argument("--steps", default="live")
     given = options.parse_args()
-    chosen = Chosen(given.language, given.steps)
+    chosen = Settings.model_validate({"_env_file": None, "KOTAE_LANGUAGE": given.language, "KOTAE_STEPS": given.steps})
     if given.what == "chat":
         return asyncio.run(Channel(chosen, as_json=given.json).run(fixed_bot()))
     print(asyncio.run(ask_once(FixedTurns(), given.question, chosen, as_json=given.json)), file=sys.stderr)

@@ -273,7 +273,7 @@ async def _look_up(message: Incoming, stranger: bool) -> Incoming:
     return replace(message, audience=PUBLIC)
 
 
-async def _everybody(card: Post) -> Audience:
+async def _everybody(channel: str) -> Audience:
     return PUBLIC
 
 

@@ -107,8 +107,8 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
 
         signals = Signals(engine)
         data = Database(
-            *(chosen, engine, library.documents, library.collections, questions),
-            *(Conversations(engine), Searches(engine), Votes(engine), Messages(engine, signals), signals),
+            *(engine, library.documents, library.collections, questions, Conversations(engine)),
+            *(Searches(engine), Votes(engine), Messages(engine, signals), signals),
         )
         audit = Audit(engine)
         models = Models(chosen, ExtractiveModel(similarity, tokenise=SPARSE.terms), stack)
@@ -117,7 +117,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         answers = ExpertAnswers(chosen, knowledge, questions, notices, library.documents, audit)
         search = partial(knowledge.search, measured=False)
         asking = Asking(chosen, Asks(engine), questions, data.conversations, library.documents, search)
-        sources = Sources(chosen, FollowedSources(engine), knowledge, library.documents, audit, owner="me")
+        sources = Sources(chosen, FollowedSources(engine), knowledge, library.documents, owner="me")
         commands = SlashCommands(chosen, data, knowledge, channels, answers, asking, sources, audit, digest)
         yield Office(library, commands, channels, audit, Asked(engine), sources)
 

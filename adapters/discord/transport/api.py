@@ -273,14 +273,6 @@ class DiscordApi:
         """A message as it is now."""
         return await self._again("read", channel, lambda: _json(self._http.get_message(int(channel), int(message))))
 
-    async def messages(self, channel: str, *, before: str | None = None, limit: int = _LOOK) -> list[Json]:
-        """The newest messages of a channel, or those before one, oldest first. Empty without the right to read them."""
-        past = int(before) if before else None
-        found = await self._again(
-            "read", channel, lambda: _list(self._http.logs_from(int(channel), limit, before=past))
-        )
-        return found[::-1]
-
     async def call(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         """Anything else that is safe to repeat."""
         return await self._again(what, channel, make)
@@ -295,7 +287,8 @@ class DiscordApi:
         """Our message that says this, or has these buttons. Which nonce a message had cannot be asked."""
         wanted = {each.custom_id for each in buttons if each.custom_id}
         me = self._client.user.id if self._client.user else 0
-        for message in reversed(await self.messages(channel)):
+        newest = await self._again("read", channel, lambda: _list(self._http.logs_from(int(channel), _LOOK)))
+        for message in newest:
             ours = str(message["author"]["id"]) == str(me) and "interaction_metadata" not in message
             same = str(message.get("content") or "").strip() == content.strip() != ""
             if not ours or not ((same and not wanted) or wanted & custom_ids(message.get("components") or ())):

@@ -17,7 +17,6 @@ class DiscordError(PostError):
 
     def __init__(self, what: str, code: str) -> None:
         super().__init__(f"{what}: {code}")
-        self.what = what
         self.code = code
 
 

@@ -135,39 +135,30 @@ _DOWN_ALOUD = Text(en="This answer was not helpful", ja="この回答は役に�
 
 def feedback(turn: str, language: Language) -> dict[str, Any]:
     """Slack's own pair of thumbs. Source: docs.slack.dev feedback_buttons element."""
-
-    def button(vote: Vote, text: Text, aloud: Text) -> dict[str, Any]:
-        return {
-            "text": {"type": "plain_text", "text": text.to(language)},
-            "accessibility_label": aloud.to(language),
-            "value": f"{turn}:{vote}",
-        }
-
-    element = {
-        "type": "feedback_buttons",
-        "action_id": VOTE,
-        "positive_button": button("up", UP, _UP_ALOUD),
-        "negative_button": button("down", DOWN, _DOWN_ALOUD),
-    }
+    up, down = _thumbs(turn, language)
+    element = {"type": "feedback_buttons", "action_id": VOTE, "positive_button": up, "negative_button": down}
     return {"type": "context_actions", "elements": [element]}
 
 
 def plain_feedback(turn: str, language: Language) -> dict[str, Any]:
     """The same as ordinary buttons, for where Slack does not know the others."""
+    up, down = _thumbs(turn, language, "👍 ", "👎 ")
+    buttons = (
+        {"type": "button", "action_id": f"{VOTE}:up"} | up,
+        {"type": "button", "action_id": f"{VOTE}:down"} | down,
+    )
+    return {"type": "actions", "elements": list(buttons)}
 
-    def button(vote: Vote, text: Text, aloud: Text, thumb: str) -> dict[str, Any]:
-        return {
-            "type": "button",
-            "action_id": f"{VOTE}:{vote}",
-            "text": {"type": "plain_text", "text": f"{thumb} {text.to(language)}"},
+
+def _thumbs(turn: str, language: Language, up: str = "", down: str = "") -> list[dict[str, Any]]:
+    return [
+        {
+            "text": {"type": "plain_text", "text": f"{thumb}{text.to(language)}"},
             "accessibility_label": aloud.to(language),
             "value": f"{turn}:{vote}",
         }
-
-    return {
-        "type": "actions",
-        "elements": [button("up", UP, _UP_ALOUD, "👍"), button("down", DOWN, _DOWN_ALOUD, "👎")],
-    }
+        for vote, text, aloud, thumb in (("up", UP, _UP_ALOUD, up), ("down", DOWN, _DOWN_ALOUD, down))
+    ]
 
 
 def voted(value: str) -> tuple[str, Vote] | None:

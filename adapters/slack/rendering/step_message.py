@@ -284,7 +284,6 @@ class StepMessage:
                     recipient=user,
                     recipient_team=team,
                     chunks=[*self._plan(), *_chunks(self._ids, cards)],
-                    display="plan",
                     ticket=turn.opening,
                 )
             self.streaming, self._told, self._titled = True, cards, self._title

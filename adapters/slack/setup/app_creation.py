@@ -5,8 +5,7 @@ from pathlib import Path
 
 from adapters.setup.wizard import FAILED, StopError, Wizard
 from adapters.slack.setup import manifest
-from bot.config.settings import filled
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 FILE = "slack-manifest.json"  # beside .env
 

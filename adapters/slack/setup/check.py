@@ -16,11 +16,11 @@ from adapters.shared.channels import Named, UnclearError, find
 from adapters.slack.setup import manifest
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
 from bot.config.dotenv import ProbeError, digest_channel
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.config.tokens import SLACK_APP_AT, SLACK_BOT_AT
 from bot.doctor.data import heard
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 if TYPE_CHECKING:  # the SDK is loaded where Slack is set up
     from slack_sdk.web.async_client import AsyncWebClient

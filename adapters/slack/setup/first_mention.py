@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.slack.events import mentions
 from adapters.slack.setup.check import CheckRefusedError, SlackBot, call, web_client
-from adapters.slack.setup.manifest import EVENTS, MENTIONS, MESSAGES
-from bot.config.settings import filled
+from adapters.slack.setup.manifest import MENTIONS, MESSAGES, NO_MENTIONS
 from bot.doctor.findings import Remark, fault, fine, warning
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 if TYPE_CHECKING:
     from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
@@ -29,6 +28,10 @@ _HEARD = Text(en="The mention has arrived.", ja="メンションが届きまし�
 _LACKS = Text(
     en="The mention has arrived, but the event {event} has not: {without}.",
     ja="メンションは届きましたが、イベント {event} が届きませんでした: {without}。",
+)
+_NO_MESSAGES = Text(
+    en="edited or deleted questions and replies of experts are not noticed in public channels",
+    ja="公開チャンネルでは、質問の編集・削除や担当者の返信に気づけません",
 )
 _SUBSCRIBE = Text(
     en="api.slack.com/apps → your app → Event Subscriptions → Subscribe to bot events: add {event}, save, and "
@@ -145,10 +148,10 @@ def _of_events(kinds: set[str]) -> list[Remark]:
     """The remark on the events that a mention came by; it should come by two."""
     if "message.im" in kinds or len(kinds) > 1:
         return [fine(_HEARD)]
-    lacking = " / ".join(MESSAGES) if MENTIONS in kinds else MENTIONS
-    need = next(need for need in EVENTS if need.name == (MESSAGES[0] if MENTIONS in kinds else MENTIONS))
-    level = fault if need.answers else warning
-    return [level(filled(_LACKS, event=lacking, without=need.without), filled(_SUBSCRIBE, event=lacking))]
+    level, lacking, without = (
+        (warning, " / ".join(MESSAGES), _NO_MESSAGES) if MENTIONS in kinds else (fault, MENTIONS, NO_MENTIONS)
+    )
+    return [level(filled(_LACKS, event=lacking, without=without), filled(_SUBSCRIBE, event=lacking))]
 
 
 async def _reply(ear: _Ear, client: "AsyncWebClient", language: Language) -> list[Remark]:

@@ -269,10 +269,9 @@ class SlackApi:
         recipient: str,
         recipient_team: str,
         chunks: Blocks = (),
-        display: str = "timeline",
         ticket: CallTicket | None = None,
     ) -> str:
-        """Begin a message that grows; its ts. `recipient` is who asked; `display`: timeline or plan.
+        """Begin a message that grows; its ts. `recipient` is who asked.
 
         It carries no mark. Raises UnknownOutcome when it may have begun: `replies` shows it then, as ours, with a
         `streaming_state` of "in_progress". Raises UnsupportedError where there are no streams, NotSent when the ticket
@@ -283,41 +282,28 @@ class SlackApi:
             "recipient_user_id": recipient,
             "recipient_team_id": recipient_team,
             "chunks": list(chunks) or None,
-            "task_display_mode": display,
+            "task_display_mode": "plan",
         }
         worth = ticket or Priority.ORDINARY
         answer = await self._caller.call("chat.startStream", arguments, priority=worth, repeat=False)
         return str(answer.body["ts"])
 
-    async def append_stream(
-        self, channel: str, ts: str, *, text: str = "", chunks: Blocks = (), ticket: CallTicket | None = None
-    ) -> None:
-        """Add to a stream; either text or chunks. Raises StreamOver when it has ended.
+    async def append_stream(self, channel: str, ts: str, *, chunks: Blocks, ticket: CallTicket | None = None) -> None:
+        """Add to a stream. Raises StreamOver when it has ended.
 
         Raises UnknownOutcome when it may have been added, and is not sent again: say it all with `update`. Raises
         NotSent when the ticket is dropped with which it waits."""
-        arguments = {"channel": channel, "ts": ts, "markdown_text": text or None, "chunks": list(chunks) or None}
+        arguments = {"channel": channel, "ts": ts, "chunks": list(chunks)}
         priority = ticket or Priority.STEP
         await self._caller.call("chat.appendStream", arguments, priority=priority, repeat=False)
 
-    async def stop_stream(
-        self,
-        channel: str,
-        ts: str,
-        *,
-        text: str = "",
-        chunks: Blocks = (),
-        blocks: Blocks = (),
-        mark: Mark | None = None,
-    ) -> None:
-        """End a stream, with `blocks` under it. Raises StreamOver when it had ended, perhaps by a try that was not
+    async def stop_stream(self, channel: str, ts: str, *, chunks: Blocks = (), mark: Mark | None = None) -> None:
+        """End a stream. Raises StreamOver when it had ended, perhaps by a try that was not
         answered: `update` says it all then."""
         arguments = {
             "channel": channel,
             "ts": ts,
-            "markdown_text": text or None,
             "chunks": list(chunks) or None,
-            "blocks": (mark.on(blocks) if mark else list(blocks)) or None,
             "metadata": mark.metadata if mark else None,
         }
         await self._caller.call("chat.stopStream", arguments, priority=Priority.FINAL)
@@ -352,33 +338,18 @@ class SlackApi:
     async def _view(self, method: str, arguments: Json, *, most: int | None = None) -> Json:
         return (await self._call(method, arguments, priority=Priority.FINAL, most=most)).get("view") or {}
 
-    async def respond(
-        self,
-        response_url: str,
-        *,
-        text: str = "",
-        blocks: Blocks = (),
-        in_channel: bool = False,
-        replace: bool = False,
-        delete: bool = False,
-        thread: str | None = None,
-    ) -> None:
-        """Answer a command or a button at its response_url: at most 5 times, within 30 minutes.
-
-        To whoever made the gesture only, unless `in_channel`; `replace` or `delete` the message the button was on.
-        Raises GoneError when it cannot be used (any more), UnknownOutcome.
-        """
+    async def respond(self, response_url: str, *, text: str = "", blocks: Blocks = ()) -> None:
+        """Answer a command or a button at its response_url, to whoever made the gesture only: at most 5 times, within
+        30 minutes. Raises GoneError when it cannot be used (any more), UnknownOutcome."""
         payload: Json = {
             "text": text,
             "blocks": list(blocks) or None,
-            "response_type": "in_channel" if in_channel else "ephemeral",
-            "replace_original": replace,
-            "delete_original": delete or None,
-            "thread_ts": thread,
+            "response_type": "ephemeral",
+            "replace_original": False,
             **_NO_MARKUP,
             **_NO_PREVIEW,
         }
-        await self._responses.send(self._session, response_url, payload, again=replace or delete, proxy=self.web.proxy)
+        await self._responses.send(self._session, response_url, payload, proxy=self.web.proxy)
 
     # -- people and places ------------------------------------------------------------------------------------------
 

@@ -69,9 +69,9 @@ class Responses:
         self._used: dict[str, tuple[float, int]] = {}
 
     async def send(
-        self, session: aiohttp.ClientSession, url: str, payload: Mapping[str, Any], *, again: bool, proxy: str | None
+        self, session: aiohttp.ClientSession, url: str, payload: Mapping[str, Any], *, proxy: str | None
     ) -> None:
-        """POST a message. `again`: doing it twice does no harm, so it is sent again after an unknown outcome.
+        """POST a message; not again after an unknown outcome, which might show it twice.
 
         Raises GoneError (`used_url`, `expired_url`, `foreign_url`), UnknownOutcome, UnreachableError, SlackError.
         """
@@ -89,7 +89,7 @@ class Responses:
                 case float() | int():
                     wait: float | None = outcome if tries.next() is not None else None
                 case SlackError():
-                    if not isinstance(outcome, UnreachableError) or (isinstance(outcome, UnknownOutcome) and not again):
+                    if not isinstance(outcome, UnreachableError) or isinstance(outcome, UnknownOutcome):
                         raise outcome
                     wait = tries.next()
             if wait is None:

@@ -247,9 +247,6 @@ class WebAdapter:
         member: Member,
         room: Room,
         text: str,
-        title: str = "",
-        collection: str = "",
-        scope: str = "",
         thread: int | None = None,
         *,
         language: Language | None = None,
@@ -258,10 +255,8 @@ class WebAdapter:
         context, _ = self._at_work()
         await self._into(member, room, thread)
         said = language or self._language
-        refs = [shared_ingestion.pasted(text, title, said)] if text.strip() else []
-        return await ingestion.take(
-            context, member, room, refs, collection=collection, scope=scope, thread=thread, language=said
-        )
+        refs = [shared_ingestion.pasted(text, "", said)] if text.strip() else []
+        return await ingestion.take(context, member, room, refs, thread=thread, language=said)
 
     async def scopes(self, member: Member, room: Room) -> tuple[str, ...]:
         """Those who may be allowed to read what this member adds here, the default first. Raises LookupError."""
@@ -296,10 +291,10 @@ class WebAdapter:
         found = await self._kind(member, card, "card")
         return await digest.teach(context, member, found, answer, question, reference, chosen)
 
-    async def dismiss(self, member: Member, card: int, questions: Collection[int] = ()) -> AnswerTaken:
-        """Close these questions of a card (empty: all of them) without an answer. Raises LookupError."""
+    async def dismiss(self, member: Member, card: int) -> AnswerTaken:
+        """Close all questions of a card without an answer. Raises LookupError."""
         context, _ = self._at_work()
-        return await digest.dismiss(context, member, await self._kind(member, card, "card"), questions)
+        return await digest.dismiss(context, member, await self._kind(member, card, "card"))
 
     async def save(self, member: Member, confirm: int) -> AnswerTaken:
         """Yes: the reply that this message asks about is the answer. Raises LookupError."""

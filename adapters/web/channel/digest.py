@@ -6,7 +6,7 @@ which `card` and `reply` it is about, and whether it is `done`; a `system` one `
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,8 +40,8 @@ def cards(context: WebContext) -> DigestCards:
     return DigestCards(PLATFORM, context.bot, context.tasks, context.language, _audience, drawn, told)
 
 
-async def _audience(card: Post) -> Audience:
-    return audience_of(card.place.channel)
+async def _audience(room: str) -> Audience:
+    return audience_of(room)
 
 
 async def _draw(context: WebContext, card: Post, status: str) -> None:
@@ -104,12 +104,10 @@ async def teach(
     )
 
 
-async def dismiss(
-    context: WebContext, member: Member, card: RoomMessage, questions: Collection[int] = ()
-) -> AnswerTaken:
-    """Close questions on a card (empty: all of them) without an answer. Raises StoreError."""
+async def dismiss(context: WebContext, member: Member, card: RoomMessage) -> AnswerTaken:
+    """Close all questions on a card without an answer. Raises StoreError."""
     name = name_of(member.id, context.language)
-    return await cards(context).dismiss(_as_post(card), actor(member), name, questions)
+    return await cards(context).dismiss(_as_post(card), actor(member), name)
 
 
 async def opened(context: WebContext, card: RoomMessage) -> expert_answers.OpenedQuestion | Text:

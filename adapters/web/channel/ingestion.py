@@ -14,11 +14,7 @@ from adapters.web.channel.context import WebContext, name_of
 from adapters.web.channel.rooms import PLATFORM, Member, Room, actor, audience, place
 from bot.records import BotMessage, RoomMessage
 from bot.types import FileRef, IngestionRequest
-from retrieval.i18n import Language, Text
-
-_NOBODY = Text(
-    en="Only members of the team can add to the knowledge.", ja="ナレッジに追加できるのは、チームのメンバーだけです。"
-)
+from retrieval.i18n import Language
 
 
 async def take(
@@ -39,7 +35,7 @@ async def take(
         raise NotTakenError(ingestion.NOTHING)
     scopes = context.bot.ingestion.scopes(actor(member), where, seen)
     if not scopes:
-        raise NotTakenError(_NOBODY)
+        raise NotTakenError(ingestion.MEMBERS)
     claim, thread_id = uuid.uuid4().hex, None if thread is None else str(thread)
     wanted = IngestionRequest(claim, where, thread_id, member.id, collection, scope, language, tuple(refs))
     taken = await ingestion.accept(context.bot, f"{PLATFORM}:gesture:{claim}", wanted, scopes, seen)

@@ -5,7 +5,6 @@ Source: product.md §3 and §6; reliability.md R11.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,8 +17,6 @@ from bot.database import Database
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import BotMessage, RoomMessage, RoomReplies
 from retrieval.types import Hit, Passage
-
-log = logging.getLogger(__name__)
 
 LONGEST = 40_000  # characters of a message
 PENDING = 1_000  # changes that a page has not looked at; more are told as one

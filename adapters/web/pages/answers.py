@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import cast
 
 from nicegui import ui
-from starlette.requests import Request
 
 from adapters.web.channel.rooms import actor
 from adapters.web.pages.qa_pairs.reviewer import standing
@@ -276,8 +275,4 @@ class _Pairs:
         return True
 
 
-async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _Pairs(site, who).build(request.query_params)
-
-
-PAGE = Page("/answers", _TITLE, "fact_check", _build)
+PAGE = Page("/answers", _TITLE, "fact_check", lambda site, who, request: _Pairs(site, who).build(request.query_params))

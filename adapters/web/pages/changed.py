@@ -4,7 +4,6 @@ Source: sources.md §4."""
 from functools import partial
 
 from nicegui import ui
-from starlette.requests import Request
 
 from adapters.web import markdown
 from adapters.web.pages.shared.layout import Page
@@ -56,8 +55,4 @@ class _Changed:
                 ui.label(_MORE.to(language, n=len(one.answers) - MOST)).classes("kotae-quiet")
 
 
-async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _Changed(site, who).build()
-
-
-PAGE = Page("/changed", _TITLE, "published_with_changes", _build)
+PAGE = Page("/changed", _TITLE, "published_with_changes", lambda site, who, request: _Changed(site, who).build())

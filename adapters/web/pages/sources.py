@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from functools import partial
 
 from nicegui import ui
-from starlette.requests import Request
 
 from adapters.web.channel.rooms import actor
 from adapters.web.pages.shared.curators import person, readers_of
@@ -157,8 +156,4 @@ class _Sources:
             buttons(dialog, _SAVE, save, language)
 
 
-async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _Sources(site, who).build()
-
-
-PAGE = Page("/sources", _TITLE, "sync", _build)
+PAGE = Page("/sources", _TITLE, "sync", lambda site, who, request: _Sources(site, who).build())

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import cast, get_args
 
 from nicegui import ui
-from starlette.requests import Request
 
 from adapters.shared import expert_answers
 from adapters.web.channel.rooms import actor, audience, deciding, place
@@ -315,8 +314,6 @@ class _List:
             ui.download.content(data, "kotae-unanswered.csv", "text/csv")
 
 
-async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _List(site, who).build(request.query_params)
-
-
-PAGE = Page("/unanswered", _TITLE, "help_outline", _build)
+PAGE = Page(
+    "/unanswered", _TITLE, "help_outline", lambda site, who, request: _List(site, who).build(request.query_params)
+)

@@ -170,13 +170,9 @@ async def _strict(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
 
     # A compressed page has no scripts to be seen: what is read here is what the browser gets.
     plain = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
-    await app(plain if _is_page(scope) else scope, receive, answer)
+    await app(scope if "/_nicegui" in scope["path"] else plain, receive, answer)
 
 
 def _shows_the_token(scope: Scope) -> bool:
     """NiceGUI has no such forms."""
     return scope["method"] == "POST" and Headers(scope=scope).get("content-type", "").startswith(_FORM)
-
-
-def _is_page(scope: Scope) -> bool:
-    return "/_nicegui" not in scope["path"]

@@ -14,9 +14,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from bot.cli.remote import SOCKET, short
-from bot.config.settings import filled
 from bot.errors import SettingsError
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, filled
 
 _BACKLOG = 128
 _ANY = frozenset({"0.0.0.0", "::"})

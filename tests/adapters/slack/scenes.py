@@ -34,6 +34,11 @@ class Scene:
         return self.fake.replies(self.root) if thread else self.fake.posted("C1")
 
 
+def said(text: str) -> Json:
+    """A chunk of a stream."""
+    return {"type": "markdown_text", "text": text}
+
+
 async def scene(slack: SlackApi, fake: FakeSlack) -> Scene:
     root = await fake.says("C1", "U1", "How long do refunds take?")
     message = await slack.post("C1", text="Looking.", thread=root)

@@ -364,7 +364,7 @@ async def said(messages: Sequence[Message], **options: object) -> ModelMessage:
 
 async def test_a_thought_comes_before_every_act() -> None:
     model = ExtractiveModel(tokenise=ENCODER.terms)
-    opening: list[Message] = [SystemMessage("", "en", (HANDBOOK, IT)), UserMessage("Who approves laptop requests?")]
+    opening: list[Message] = [SystemMessage("", "en"), UserMessage("Who approves laptop requests?")]
     parts = [part async for part in model.converse(opening, (SEARCH,))]
     assert isinstance(parts[0], ThoughtPart)
     assert "“Who approves laptop requests?”" in parts[0].text
@@ -375,7 +375,7 @@ CALL = ToolCall("call-1", "search_rag_knowledge_base", {"query": "経費精算�
 
 def searched(*results: tuple[ToolCall, ToolResult], question: str = "経費精算の期限は？") -> list[Message]:
     return [
-        SystemMessage("", "ja", (HANDBOOK,)),
+        SystemMessage("", "ja"),
         UserMessage(question),
         ModelMessage("", tuple(call for call, _ in results)),
         ToolMessage(results),

@@ -106,7 +106,7 @@ async def planned(*messages: UserMessage | ModelMessage | SystemMessage) -> dict
 
 
 async def test_the_plan_is_the_question_and_what_it_may_refer_to() -> None:
-    system = SystemMessage("", "en", (HANDBOOK, IT))
+    system = SystemMessage("", "en")
     before = (UserMessage("How do I request a laptop?"), ModelMessage("…"))
     plan = await planned(system, *before, UserMessage("And who approves it?"))
     assert plan["search"] is True

@@ -140,10 +140,10 @@ async def test_what_was_asked_is_counted_on_its_day(team: Team) -> None:
     await team.asks(midnight - timedelta(days=6, microseconds=1))  # a moment before the seven days
     await team.asks(midnight - timedelta(days=6), "declined")
     found = await team.figures()
-    assert (found.since, found.today, len(found.sums.turns)) == (date(2026, 11, 14), date(2026, 11, 20), 7)
+    assert [one.day for one in found.sums.turns] == [date(2026, 11, day) for day in range(14, 21)]
     turns = by_day(found)
     assert turns[19].outcomes == {"answered": 1} and turns[20].outcomes == {"unknown": 1, "failed": 1}
-    assert turns[14].outcomes == {"declined": 1} and (turns[20].turns, turns[15].turns) == (2, 0)
+    assert turns[14].outcomes == {"declined": 1} and not turns[15].outcomes
     assert found.outcomes == {"answered": 1, "unknown": 1, "failed": 1, "declined": 1}
     assert by_day(found, "misses")[20].reasons == {"unknown": 1} and found.reasons == {"unknown": 1}
     assert (await team.figures(30)).outcomes["answered"] == 2
@@ -177,8 +177,7 @@ async def test_what_searches_found_and_how_relevant_it_was(team: Team) -> None:
     await team.searches(3.0, found=0)
     await team.searches(0.0, error="EmbeddingError", found=0)
     today = by_day(await team.figures(), "searches")[20]
-    assert (today.searches, today.failed, today.empty) == (4, 1, 1)
-    assert (await team.figures()).sums.scores == (0, 0, 0, 0, 0, 0, 3, 0, 0, 0)
+    assert (today.searches, today.failed) == (4, 1)
     for confidence in (0.0, 0.0999, 0.1, 0.55, 0.9, 1.0, None):
         await team.asks(confidence=confidence)
     sums = (await team.figures()).sums
@@ -252,7 +251,7 @@ async def test_the_ways_questions_ended_add_up_to_the_questions(team: Team, seed
         places[place] += 1
     found = await team.figures(who=readers(SECRET, Audience("private")))
     assert found.outcomes == ended and ended.total() == 40
-    assert {one.day: one.outcomes for one in found.sums.turns if one.turns} == days_of
+    assert {one.day: one.outcomes for one in found.sums.turns if one.outcomes} == days_of
     assert found.reasons == missed and missed.total() <= 40
     assert sum(found.sums.relevance) + found.sums.unmeasured == 40
     assert {row.place: row.turns for row in found.channels} == places

@@ -11,7 +11,6 @@ import pytest_asyncio
 
 from bot.sources.sources import NewSource, Sources
 from bot.sources.sync import SyncReport
-from bot.store.audit import Audit
 from bot.store.followed import FollowedSources
 from bot.types import Actor
 from retrieval.loaders.loader import Loader
@@ -102,7 +101,5 @@ async def home(tmp_path: Path, loader: Loader, clock: Clock) -> AsyncIterator[Ho
     async with opened(tmp_path / "home", loader=loader) as library:
         store = FollowedSources(library.engine)
         given = settings(tmp_path / "home")
-        made = Sources(
-            given, store, library.knowledge, library.documents, Audit(library.engine), owner="me", clock=clock
-        )
+        made = Sources(given, store, library.knowledge, library.documents, owner="me", clock=clock)
         yield Home(library, made, store, tmp_path)

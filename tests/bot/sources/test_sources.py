@@ -558,10 +558,7 @@ async def test_two_processes_never_sync_one_source_at_once(home: Home, clock: Cl
     tree.write(a_md="A.")
     await home.follow(tree)
     library = home.library
-    other = Sources(
-        settings(home.folder), home.store, library.knowledge, library.documents, Audit(library.engine), owner="other",
-        clock=clock,
-    )  # fmt: skip
+    other = Sources(settings(home.folder), home.store, library.knowledge, library.documents, owner="other", clock=clock)
     source = (await home.store.listed())[0]
     assert await home.store.claim(source.id, owner="me", now=clock(), until=clock() + timedelta(minutes=2))
     with pytest.raises(SourceError, match="being synced already"):

@@ -225,7 +225,6 @@ async def test_searches_are_summed_up(engine: AsyncEngine) -> None:
     assert (await searches.totals()).failed == 0
     for latency in range(1, 101):
         await searches.add((metrics("q", float(latency), minutes=latency), PRIVATE))
-    assert (await searches.totals(NOW + timedelta(minutes=91))).searches == 10
     await searches.add((metrics("nothing", 50.0, filtered_results=0), "team"))
     await searches.add((failure("broken", ("handbook", "faq"), "EmbeddingError"), "team"))
     found = await searches.totals()

@@ -32,6 +32,7 @@ from tests.bot.acting import (
     question,
     says,
 )
+from tests.bot.store.closing import resolve
 
 # -- the ordinary turn ----------------------------------------------------------------------------------------------
 
@@ -238,11 +239,10 @@ async def test_a_miss_of_a_private_place_is_a_count_elsewhere(start: Start) -> N
     assert (there.shown, there.hidden) == (3, 0)
     hidden = [miss.id for miss in there.questions]
     assert await misses.get(hidden, PUBLIC) == []
-    assert await misses.resolve(hidden, PUBLIC) == 0
-    assert await misses.resolve([seen.questions[0].id], PUBLIC) == 1
-    assert await misses.resolve([seen.questions[0].id], PUBLIC) == 0
+    assert await resolve(bot.engine, hidden, PUBLIC) == 0
+    assert await resolve(bot.engine, [seen.questions[0].id], PUBLIC) == 1
+    assert await resolve(bot.engine, [seen.questions[0].id], PUBLIC) == 0
     assert (await misses.open(PUBLIC)).total == 2
-    assert (await misses.open(PUBLIC, since=datetime(2999, 1, 1, tzinfo=UTC))).total == 0
 
 
 async def test_a_thumbs_down_is_a_miss_while_it_stands(start: Start) -> None:
@@ -262,7 +262,7 @@ async def test_a_thumbs_down_is_a_miss_while_it_stands(start: Start) -> None:
     assert await bot.turns.vote(Feedback(turn, "U2", "down", "wrong"))  # once a person
     assert await bot.turns.vote(Feedback(turn, "U3", "down", None, "足りない", datetime(2999, 1, 1, tzinfo=UTC)))
     assert await reported() == [("reported", "wrong\n足りない", "経費の締切は？")]
-    assert await votes.counts(datetime(2020, 1, 1, tzinfo=UTC)) == {"up": 0, "down": 2}
+    assert await votes.counts() == {"up": 0, "down": 2}
     assert [(vote.author, vote.vote, vote.reason) for vote in await votes.of(turn)] == [
         ("U2", "down", "wrong"), ("U3", "down", None),
     ]  # fmt: skip
@@ -270,7 +270,7 @@ async def test_a_thumbs_down_is_a_miss_while_it_stands(start: Start) -> None:
     assert await reported() == [("reported", "足りない", "経費の締切は？")]
     assert await bot.turns.vote(Feedback(turn, "U3", None))
     assert await reported() == []
-    assert await votes.counts(datetime(2020, 1, 1, tzinfo=UTC)) == {"up": 1, "down": 0}
+    assert await votes.counts() == {"up": 1, "down": 0}
     assert not await bot.turns.vote(Feedback("no such turn", "U2", "down"))
 
 
@@ -280,7 +280,7 @@ async def test_a_report_that_was_resolved_stays_resolved(start: Start) -> None:
     misses = UnansweredQuestions(bot.engine)
     await bot.turns.vote(Feedback(turn, "U2", "down", "wrong"))
     (miss,) = (await misses.open(PUBLIC)).questions
-    await misses.resolve([miss.id], PUBLIC)
+    await resolve(bot.engine, [miss.id], PUBLIC)
     await bot.turns.vote(Feedback(turn, "U2", None))
     (kept,) = await misses.get([miss.id], PUBLIC)
     assert kept.resolved_at is not None and kept.detail == "wrong"

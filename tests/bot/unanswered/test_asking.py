@@ -23,6 +23,7 @@ from bot.unanswered.asking import A_DAY, NOW, Asking, AskReply
 from retrieval.i18n import Text
 from retrieval.types import EVERYONE, TEAM, Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
 from tests.bot.sample_turns import settings
+from tests.bot.store.closing import resolve
 
 NOON = datetime(2026, 11, 23, 3, tzinfo=UTC)  # in Tokyo
 GENERAL, SECRET = Place("slack", "T1", "C1"), Place("slack", "T1", "C3")
@@ -280,7 +281,7 @@ async def test_what_is_settled_already_is_not_asked(town: Town) -> None:
     town.people.pop("U5")
     await town.press(turn)
     (question,) = await town.questions.of_turn(turn)
-    await town.questions.resolve([question.id], [TEAM])
+    await resolve(town.engine, [question.id], [TEAM])
     town.people["U5"] = "Person 5"
     assert "already" in (await town.press(turn)).text.en and not town.posted
 
@@ -373,7 +374,7 @@ async def test_what_was_answered_or_deleted_by_the_morning_is_not_sent(town: Tow
     for turn in turns:
         assert (await town.press(turn)).choice == NOW
     (question,) = await town.questions.of_turn(turns[0])
-    await town.questions.resolve([question.id], [TEAM])
+    await resolve(town.engine, [question.id], [TEAM])
     (other,) = await town.questions.of_turn(turns[1])
     await change(town.engine, lambda db: db.exec_driver_sql(f"DELETE FROM questions WHERE id = {other.id}"))
     town.now += timedelta(hours=10)

@@ -22,6 +22,7 @@ from bot.unanswered.digest import CLOSEST, LINKS, Closest, Digest, Group, MostAs
 from bot.unanswered.digest_card import as_json, card, plain
 from retrieval.i18n import Text
 from retrieval.types import EVERYONE, Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
+from tests.bot.store.closing import resolve
 from tests.retrieval.test_ingest import HashEmbedder
 
 MONDAY = datetime(2026, 11, 23, tzinfo=UTC)
@@ -147,7 +148,7 @@ async def test_what_was_resolved_is_counted_and_left_out(team: Team) -> None:
     await team.asks("open")
     await team.asks("closed")
     closed = [one.id for one in (await team.questions.open(TEAM.scopes)).questions if one.question == "closed"]
-    await team.questions.resolve(closed, TEAM.scopes)
+    await resolve(team.engine, closed, TEAM.scopes)
     digest = await team.digest()
     assert [group.question for group in digest.groups] == ["open"]
     assert (digest.totals.missed, digest.totals.resolved) == (2, 1)

@@ -16,6 +16,7 @@ from bot.store.unanswered import UnansweredQuestions
 from bot.types import Audience, Feedback, Incoming, Place, Visibility
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.doubts import ALIKE, WITHIN, Doubts
+from tests.bot.store.closing import resolve
 from tests.retrieval.test_ingest import HashEmbedder
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -99,7 +100,7 @@ async def test_what_somebody_has_closed_does_not_count_again(team: Team) -> None
         await team.asks("経費の締切は？", f"U{number}")
     await team.doubts.gather(NOW)
     ids = [one.id for one in (await team.questions.open(TEAM)).questions]
-    await team.questions.resolve(ids, TEAM)
+    await resolve(team.engine, ids, TEAM)
     await team.asks("経費の締切は？", "U9")
     assert await team.doubts.gather(NOW) == 0 and await team.listed() == []
 

@@ -23,6 +23,7 @@ from bot.types import Audience, Incoming, MissReason, Place, Question, Visibilit
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.questions import Remembering, Unanswered, as_csv, harmless
 from retrieval.types import Found, Hit, Passage, Readers, SearchMetrics
+from tests.bot.store.closing import resolve
 from tests.retrieval.test_ingest import HashEmbedder
 
 TOKYO = ZoneInfo("Asia/Tokyo")
@@ -142,7 +143,7 @@ async def test_misses_are_found_by_what_matters(team: Team) -> None:
     assert await team.listed(since=NOW - timedelta(days=30)) == [parking]
     assert await team.listed(until=NOW - timedelta(days=30)) == [fee]
     assert await team.listed(INSIDERS, text="salary") == ["Salary of U7?"]
-    await team.questions.resolve([dropped], MEMBERS.scopes)
+    await resolve(team.engine, [dropped], MEMBERS.scopes)
     assert await team.listed(state="closed") == [key]
 
 
@@ -184,10 +185,10 @@ async def test_alike_ones_are_together_with_what_lies_closest(small: Team) -> No
     await small.misses("where do I park", by="U2", searched=("faq",))
     await small.misses("Where do I park?", place=SECRET, visibility="private")
     found = await small.unanswered.groups(WantedQuestions(), MEMBERS, size=1)
-    assert (found.total, found.pages, found.beyond, found.hidden) == (2, 2, 0, 1)
+    assert (found.pages, found.beyond, found.hidden) == (2, 0, 1)
     (parking,) = found.groups
-    assert (parking.group.count, parking.group.askers, parking.first, parking.last) == (2, 2, first, NOW)
-    assert parking.searched == ("faq", "handbook")
+    assert (parking.group.count, parking.group.askers) == (2, 2)
+    assert [one.asked_at for one in parking.questions] == [NOW, first]
     assert parking.group.ids == tuple(sorted(one.id for one in parking.questions))
     assert [one.document for one in parking.group.documents] == ["a.md"]
     assert len(small.looked) == 1  # only for what the page shows

@@ -6,6 +6,7 @@ from nicegui import ui
 
 from adapters.shared import expert_answers, feedback, ingestion
 from adapters.web.channel.rooms import Room
+from adapters.web.pages.shared.components import INTO
 from adapters.web.pages.shared.dialogs import CANCEL, answering, buttons, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
@@ -20,8 +21,6 @@ _EDIT = Text(en="Edit the message", ja="メッセージを編集")
 _ADD = Text(en="Add to knowledge", ja="ナレッジに追加")
 _ATTACH = Text(en="Only with my next question", ja="次の質問にだけ添付")
 _FILES = Text(en="Files: {names}", ja="ファイル: {names}")
-_COLLECTION = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
-_SCOPE = Text(en="Who may find it", ja="公開範囲")
 
 
 class Forms:
@@ -85,14 +84,12 @@ class Forms:
         with form(self._ground, _ADD, language) as dialog:
             ui.label(_FILES.to(language, names=", ".join(name for name, _ in files)))
             collection = (
-                ui.select(
-                    collections, value=collections[0], label=_COLLECTION.to(language), new_value_mode="add-unique"
-                )
+                ui.select(collections, value=collections[0], label=INTO.to(language), new_value_mode="add-unique")
                 .classes("full-width")
                 .props("use-input hide-selected fill-input input-debounce=0")
             )
             names = {scope: ingestion.readers_of(scope, language) for scope in scopes}
-            scope = ui.select(names, value=scopes[0], label=_SCOPE.to(language)).classes("full-width")
+            scope = ui.select(names, value=scopes[0], label=ingestion.SCOPE.to(language)).classes("full-width")
 
             async def keep() -> None:
                 with saying(language):

@@ -20,7 +20,6 @@ from agent.events import Outcome
 from bot.records import BOT, RoomMessage, RoomReplies
 from bot.texts import OUTCOMES
 from bot.types import Card, CardRow
-from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Language, Text
 
 _NAME = "Kotae"
@@ -33,9 +32,7 @@ _TRACE = Text(en="How I found this", ja="回答の過程")
 _GONE = Text(
     en="This document is no longer available in this room.", ja="この文書は、このルームではもう閲覧できません。"
 )
-_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 _SECONDS = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
-_STEPS = Text(en="Steps ({n})", ja="途中経過（{n}）")
 
 
 class Drawing:
@@ -178,8 +175,7 @@ class Drawing:
                     ui.label(_GONE.to(self.language)).classes("kotae-quiet")
                     return
                 _prose(passage.text)
-                if (url := safe_link(str(citation.get("url") or ""))) is not None:
-                    ui.link(_ORIGINAL.to(self.language), url, new_tab=True)
+                components.original(str(citation.get("url") or ""), self.language)
 
         source.on_value_change(show)
 

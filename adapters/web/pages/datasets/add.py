@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from nicegui import ui
 
+from adapters.shared.ingestion import SCOPE
 from adapters.web.pages.datasets.jobs import DROPPED
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person, readers_of
@@ -42,13 +43,8 @@ _NUMBER = Text(
     en="“{name}” must be a whole number from {least} to {most}.",
     ja="「{name}」には {least}～{most} の整数を入力してください。",
 )
-_COLLECTION = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
-_SCOPE = Text(en="Who may find it", ja="公開範囲")
 _PREVIEW = Text(en="Preview", ja="プレビュー")
 _START = Text(en="Start adding", ja="追加を開始")
-_STARTED = Text(
-    en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
-)
 _CLOSE = Text(en="Close", ja="閉じる")
 _BEFORE, _AFTER = Text(en="Before cleaning", ja="前処理の前"), Text(en="After cleaning", ja="前処理の後")
 _LEFT_OUT = Text(en="Left out: {why}", ja="除外: {why}")
@@ -154,12 +150,12 @@ class AddDatasets:
         names = list(dict.fromkeys([name, *(info.name for info in infos)]))
         scopes = {scope: readers_of(scope, self._who) for scope in app.curating.scopes(person(self._who))}
         with ui.row().classes("kotae-filters"):
-            where = ui.select(names, value=name, label=_COLLECTION.to(language), new_value_mode="add-unique")
+            where = ui.select(names, value=name, label=components.INTO.to(language), new_value_mode="add-unique")
             where.props("use-input hide-selected fill-input input-debounce=0 maxlength=80").classes("col-grow").mark(
                 "collection"
             )
             scope = (
-                ui.select(scopes, value=next(iter(scopes)), label=_SCOPE.to(language)).classes("col-grow").mark("scope")
+                ui.select(scopes, value=next(iter(scopes)), label=SCOPE.to(language)).classes("col-grow").mark("scope")
             )
 
         def given() -> StreamLimits:
@@ -182,7 +178,7 @@ class AddDatasets:
                 author = person(self._who).actor.full_id
                 await app.datasets.start(Order(choice(), collection, scope.value, author, language, given()))
                 self._file = None  # the job gives it up
-                ui.notify(_STARTED.to(language), type="positive")
+                ui.notify(components.STARTED.to(language), type="positive")
                 await self.close()
                 await self._started()
 

@@ -137,7 +137,7 @@ class _Card:
         self._problem.set_text(job.problem)
         self._bar.set_value(job.share)
         shown = [_OF.to(language, n=f"{job.documents:,}", most=f"{order.limits.documents:,}")]
-        shown += _counted(job, OUTCOMES, language)
+        shown += [said.to(language, n=f"{n:,}") for what, said in OUTCOMES.items() if (n := job.counts.get(what))]
         self._counts.set_text(" · ".join(shown))
         left = [f"{said.to(language)} {n:,}" for why, said in DROPPED.items() if (n := job.counts.get(why))]
         self._left.set_text(_LEFT_OUT.to(language, what=" · ".join(left)))
@@ -174,7 +174,3 @@ def source_name(job: DatasetJob, language: Language) -> str:
     """The name by which people call a source."""
     named = NAMED.get(job.name) if isinstance(job.order.choice, Upstream) else None
     return named.title.to(language) if named is not None else job.name
-
-
-def _counted(job: DatasetJob, words: dict[Outcome, Text], language: Language) -> list[str]:
-    return [said.to(language, n=f"{n:,}") for what, said in words.items() if (n := job.counts.get(what))]

@@ -4,7 +4,6 @@ Source: product.md §3 and §6; seeds/0_agent_rag.md §1.2, §1.3 and §4.2.
 """
 
 from nicegui import events, ui
-from starlette.requests import Request
 
 from adapters.web.pages.datasets.add import AddDatasets
 from adapters.web.pages.datasets.jobs import DatasetJobs
@@ -105,8 +104,4 @@ class _Datasets:
             await self._jobs.refresh()
 
 
-async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _Datasets(site, who).build()
-
-
-PAGE = Page("/datasets", _TITLE, "dataset", _build)
+PAGE = Page("/datasets", _TITLE, "dataset", lambda site, who, request: _Datasets(site, who).build())

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import events, ui
 
-from adapters.shared.ingestion import pasted
+from adapters.shared.ingestion import SCOPE, pasted
 from adapters.shared.verdicts import verdict_line
+from adapters.web.pages.shared.components import INTO
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
@@ -19,8 +20,6 @@ _TITLE = Text(en="Add documents", ja="文書の追加")
 _FILES = Text(
     en="Drop files here or choose them (25 MiB each)", ja="ファイルをここにドロップするか選択（各 25 MiB まで）"
 )
-_COLLECTION = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
-_SCOPE = Text(en="Who may find it", ja="公開範囲")
 _PASTE = Text(en="Paste text", ja="テキストを貼り付け")
 _NAME = Text(en="Title (empty: the first line)", ja="タイトル（空欄なら 1 行目）")
 _TEXT = Text(en="Text", ja="テキスト")
@@ -75,14 +74,12 @@ class AddDocuments:
         with ui.expansion(_TITLE.to(language), icon="upload_file", value=True).classes("kotae-card"):
             with ui.row().classes("kotae-filters"):
                 self._collection = (
-                    ui.select(
-                        collections, value=collections[0], label=_COLLECTION.to(language), new_value_mode="add-unique"
-                    )
+                    ui.select(collections, value=collections[0], label=INTO.to(language), new_value_mode="add-unique")
                     .classes("col-grow")
                     .props("use-input hide-selected fill-input input-debounce=0 maxlength=80")
                     .mark("collection")
                 )
-                self._scope = ui.select(scopes, value=next(iter(scopes)), label=_SCOPE.to(language)).classes("col-grow")
+                self._scope = ui.select(scopes, value=next(iter(scopes)), label=SCOPE.to(language)).classes("col-grow")
                 self._scope.mark("scope")
             self._upload = ui.upload(
                 label=_FILES.to(language),

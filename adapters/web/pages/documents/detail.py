@@ -14,7 +14,6 @@ from adapters.web.pages.shared.layout import saying, titled
 from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentRow
-from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Text, date_words
 from retrieval.types import Passage
 
@@ -41,7 +40,6 @@ _NOT_FOUND = Text(
     ja="引用された文はこの文書に見つかりません。その後、更新された可能性があります。",
 )
 _QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
-_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 _DESCRIBED = {
     "collection": Text(en="Collection", ja="コレクション"),
     "readers": Text(en="Who may find it", ja="公開範囲"),
@@ -66,7 +64,6 @@ class OneDocument:
         self._chunk = chunk  # is pointed at
         self._quote = quote
         self._next: int | None = None
-        self._passages: list[Passage] = []
 
     async def build(self) -> None:
         """Raises LookupError."""
@@ -78,10 +75,8 @@ class OneDocument:
         ui.link(_ALL.to(language), "/documents")
         self._head = ui.column().classes("full-width")
         self._dialogs = ui.element("div")
-        acts = Acts(self._site, self._who, self.show)
-        adding = AddDocuments(self._site, self._who, self.show)
-        self._acts, self._adding = acts, adding
-        adding.watch()
+        self._acts = Acts(self._site, self._who, self.show)
+        AddDocuments(self._site, self._who, self.show).watch()
         components.heading(_CHUNKS.to(language))
         self._words = ui.input(_WORDS.to(language), on_change=self._again).classes("full-width")
         self._words.props("outlined dense clearable debounce=300 maxlength=200").mark("words")
@@ -151,8 +146,7 @@ class OneDocument:
                                 components.When(self._who, value)
                             else:
                                 ui.label(value)
-            if (address := safe_link(row.url)) is not None:
-                ui.link(_ORIGINAL.to(language), address, new_tab=True)
+            components.original(row.url, language)
             if self._site.app.curating.may_change(person(self._who), row):
                 with ui.row():
                     self._acts.buttons(lambda: [row], done=lambda: ui.navigate.to("/documents"))

@@ -6,6 +6,7 @@ from typing import get_args
 
 from nicegui import ui
 
+from adapters.shared.ingestion import COLLECTION, SCOPE
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.curators import person, readers_of
@@ -20,11 +21,9 @@ PAGE = 20  # documents
 
 _TITLE = Text(en="Documents", ja="文書")
 _FILTER = Text(en="Name or title", ja="名前・タイトルで絞り込み")
-_COLLECTION = Text(en="Collection", ja="コレクション")
 _MOVE, _DO_MOVE = Text(en="Move", ja="移動"), Text(en="Move here", ja="ここに移動")
 _INTO = Text(en="Collection (an existing or a new one)", ja="コレクション（新しい名前も可）")
 _MOVED = Text(en="{n} document{n: is|s are} now in “{name}”.", ja="文書 {n} 件を「{name}」に移しました。")
-_SCOPE = Text(en="Who may find it", ja="公開範囲")
 _ALL = Text(en="All", ja="すべて")
 _ORDER = Text(en="Order", ja="並び順")
 _ORDERS: dict[DocumentOrder, Text] = {
@@ -112,7 +111,7 @@ class Acts:
                 # Narrow ones first, and none chosen: nothing is shown to outsiders by a slip.
                 common.sort(key=lambda scope: (TEAM, EVERYONE).index(scope) if scope in (TEAM, EVERYONE) else -1)
                 chosen = ui.radio({scope: readers_of(scope, self._who) for scope in common})
-                chosen.props(f'aria-label="{_SCOPE.to(language)}"').mark("rescope-to")
+                chosen.props(f'aria-label="{SCOPE.to(language)}"').mark("rescope-to")
                 do = buttons(dialog, _RESCOPE, lambda: self._rescope(rows, chosen.value, dialog), language)
                 do.mark("do").bind_enabled_from(chosen, "value", bool)
 
@@ -204,7 +203,7 @@ class DocumentTable:
             self._from = ui.select(
                 names,
                 value=chosen(self._wanted, "collection", names, ""),
-                label=_COLLECTION.to(language),
+                label=COLLECTION.to(language),
                 on_change=self._filter,
             ).props("outlined dense")
             self._from.mark("filter-collection")
@@ -212,7 +211,7 @@ class DocumentTable:
             self._scope = ui.select(
                 readable,
                 value=chosen(self._wanted, "scope", readable, ""),
-                label=_SCOPE.to(language),
+                label=SCOPE.to(language),
                 on_change=self._filter,
             ).props("outlined dense")
             orders = {order: _ORDERS[order].to(language) for order in get_args(DocumentOrder)}

@@ -7,7 +7,6 @@ Source: product.md §3 and §6; seeds/0_agent_rag.md §1.2 and §4.5.
 from collections.abc import Mapping
 
 from nicegui import ui
-from starlette.requests import Request
 
 from adapters.web.pages.qa_pairs.jobs import QaJobs
 from adapters.web.pages.qa_pairs.review import PairReview
@@ -63,8 +62,4 @@ class _Pairs:
                 await self._look()
 
 
-async def _build(site: Site, who: Visitor, request: Request) -> None:
-    await _Pairs(site, who).build(request.query_params)
-
-
-PAGE = Page("/pairs", _TITLE, "quiz", _build)
+PAGE = Page("/pairs", _TITLE, "quiz", lambda site, who, request: _Pairs(site, who).build(request.query_params))

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from nicegui import ui
 
+from adapters.shared.ingestion import COLLECTION
 from adapters.web.channel.rooms import room
 from adapters.web.pages.qa_pairs.reviewer import is_private, standing, standings
 from adapters.web.pages.shared import components
@@ -32,7 +33,6 @@ _TO_DOCUMENTS = Text(en="To the page Documents", ja="「文書」ページへ")
 _READ_BY = Text(en="Documents", ja="対象の文書")
 _SHARED = Text(en="those that the whole team reads", ja="チーム全員が読めるもの")
 _AND_PRIVATE = Text(en="also those that only “{room}” reads", ja="「{room}」のメンバーだけが読めるものも含む")
-_COLLECTION = Text(en="Collection", ja="コレクション")
 _COUNT = Text(en="{name} ({n} document{n:|s})", ja="{name}（文書 {n} 件）")
 _FIND = Text(en="Words in a document’s name", ja="文書名に含まれる語句")
 _DOCUMENT = Text(en="Document", ja="文書")
@@ -44,9 +44,6 @@ _FIRST = Text(
 _AGAIN = Text(en="Include passages that already have pairs", ja="すでにペアを作成した箇所からも、もう一度作成する")
 _ESTIMATE = Text(en="Estimate", ja="見積もり")
 _START = Text(en="Start", ja="作成を開始")
-_STARTED = Text(
-    en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
-)
 _NUMBERS = (
     Text(en="Passages", ja="対象の箇所"),
     Text(en="Pairs, at most", ja="ペア（最大）"),
@@ -90,7 +87,7 @@ class Starting:
             choices = dict(enumerate(map(self._where_said, self._standings)))
             self._where = ui.select(choices, value=where, label=_READ_BY.to(language), on_change=self._refill)
             self._where.mark("readers").set_visibility(len(choices) > 1)
-            self._collection = ui.select({}, label=_COLLECTION.to(language), on_change=self._other)
+            self._collection = ui.select({}, label=COLLECTION.to(language), on_change=self._other)
             self._collection.mark("collection")
             self._words = ui.input(_FIND.to(language), on_change=self._other)
             self._words.props("debounce=400 clearable maxlength=200").mark("find")
@@ -187,7 +184,7 @@ class Starting:
                         button.disable()
                         with saying(language):
                             await pairs.start(who, document=document, collection=collection, again=again)
-                            ui.notify(_STARTED.to(language), type="positive")
+                            ui.notify(components.STARTED.to(language), type="positive")
                             await self._started()
                         self._forget()
 

@@ -8,7 +8,6 @@ from nicegui import ui
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
-from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Text
 from retrieval.types import Found, Hit, Mode, RAGToolError
 
@@ -38,7 +37,6 @@ _CHOOSE = Text(en="Answer from this passage", ja="この箇所を回答に使う
 _AROUND = Text(en="Show surrounding chunks", ja="前後のチャンクを表示")
 _AGAIN = Text(en="Hide surrounding chunks", ja="前後のチャンクを隠す")
 _NO_AROUND = Text(en="There are no chunks around it.", ja="前後のチャンクはありません。")
-_ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 _BRANCHES = {
     "dense": Text(en="by meaning", ja="意味検索"),
     "words": Text(en="by words", ja="単語検索"),
@@ -118,8 +116,7 @@ class Column:
                 around.set_visibility(False)
                 show = ui.button(_AROUND.to(language), icon="unfold_more").props("flat dense no-caps")
                 show.mark(f"around-{self._mode}-{rank}").on_click(partial(self._around, hit, around, show))
-                if (url := safe_link(passage.url)) is not None:
-                    ui.link(_ORIGINAL.to(language), url, new_tab=True)
+                components.original(passage.url, language)
             around.move(target_index=-1)
 
     def _relevance(self, hit: Hit, refused: bool) -> None:

@@ -18,6 +18,10 @@ from retrieval.i18n import Language, Text
 
 DAY, MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 BACK, NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
+INTO = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
+STARTED = Text(
+    en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
+)
 RANGE = Text(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
 _IN_DOCUMENT = Text(en="Show in the document", ja="文書で表示")
 _ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
@@ -97,6 +101,11 @@ def row(*cells: str | Callable[[], object]) -> None:
 def passage(text: str, url: str | None, language: Language) -> None:
     """The words of a document, and the way to it."""
     ui.html(markdown.html(text)).classes("kotae-prose")
+    original(url, language)
+
+
+def original(url: str | None, language: Language) -> None:
+    """The way to where a document came from, if it has an address there."""
     if (address := safe_link(url)) is not None:
         ui.link(_ORIGINAL.to(language), address, new_tab=True)
 

@@ -19,7 +19,7 @@ from adapters.slack.transport.api import (
     UnsupportedError,
 )
 from tests.adapters.slack.clocks import IMPATIENT, Time, connected
-from tests.adapters.slack.scenes import HOME, MARK, MODAL, Scene, gone_quiet, named, scene
+from tests.adapters.slack.scenes import HOME, MARK, MODAL, Scene, gone_quiet, named, said, scene
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import (
     CUT_AFTER,
@@ -58,7 +58,7 @@ SAFE: dict[str, Do] = {
     "chat.update": lambda slack, at: slack.update("C1", at.message, text="Found."),
     "chat.delete": lambda slack, at: slack.delete("C1", at.message),
     "conversations.replies": lambda slack, at: slack.replies("C1", at.root, limit=50),
-    "chat.stopStream": lambda slack, at: slack.stop_stream("C1", at.stream, text="Done."),
+    "chat.stopStream": lambda slack, at: slack.stop_stream("C1", at.stream, chunks=[said("Done.")]),
     "views.publish": lambda slack, at: slack.publish_home("U1", HOME),
     "users.info": lambda slack, at: slack.user("U1"),
     "users.list": lambda slack, at: slack.users(),
@@ -75,7 +75,7 @@ ONCE: dict[str, Do] = {
     "chat.postMessage": lambda slack, at: slack.post("C1", text="42", thread=at.root),
     "chat.postEphemeral": lambda slack, at: slack.ephemeral("C1", "U1", "Only you."),
     "chat.startStream": lambda slack, at: slack.start_stream("C1", at.root, recipient="U1", recipient_team="T0TEAM"),
-    "chat.appendStream": lambda slack, at: slack.append_stream("C1", at.stream, text="more"),
+    "chat.appendStream": lambda slack, at: slack.append_stream("C1", at.stream, chunks=[said("more")]),
 }
 ALL = SAFE | SAFE_TWICE | ONCE
 
