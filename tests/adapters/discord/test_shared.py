@@ -6,7 +6,7 @@ Source: machines.md §1, row 15.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -138,7 +138,9 @@ async def _two(
         try:
 
             async def waits() -> bool:
-                return other.connected
+                with suppress(SourceError):  # its channels cannot be looked up yet
+                    return other.connected and bool(second.sources.channels.history("discord"))
+                return False
 
             await until(waits)
             yield Part(one, first), Part(other, second)
