@@ -54,8 +54,7 @@ from bot.config.types import (
 from bot.errors import SettingsError
 from bot.logs import Redactor
 from bot.store.link import CONNECT_SECONDS, CONNECTIONS, STATEMENT_SECONDS, ServerLink, Tls
-from retrieval.i18n import Language, Text
-from retrieval.i18n import filled as filled
+from retrieval.i18n import Language, Text, filled
 from retrieval.types import Fusion
 
 ENV_FILE = Path(".env")

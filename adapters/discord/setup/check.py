@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from adapters.discord.setup.permissions import PERMISSIONS, Lacking, lacking, may_post
 from adapters.shared.channels import Named, UnclearError, find
 from bot.config.dotenv import ProbeError, digest_channel
-from bot.config.settings import Settings, filled
+from bot.config.settings import Settings
 from bot.config.tokens import DISCORD_AT
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 T = TypeVar("T")
 

@@ -18,11 +18,11 @@ import yarl
 from discord.ext import commands
 
 from adapters.discord.transport.errors import NETWORK, reason
-from bot.config.settings import DiscordSettings, filled
+from bot.config.settings import DiscordSettings
 from bot.config.tokens import DISCORD_AT
 from bot.errors import SettingsError
 from bot.waiting import stopped
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled
 
 log = logging.getLogger(__name__)
 discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False  # nobody wants to speak
