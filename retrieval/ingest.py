@@ -29,6 +29,7 @@ Kept = Mapping[str, "array[float]"]
 
 MAX_CHUNKS = 5_000  # of one file
 _BATCH = 64  # chunks embedded and written at once: a second of a small model on two cores
+_BETWEEN = 32  # chunks, after which the dictionary's pages are let go of
 _AT_ONCE = 2  # batches: what embeds is never without work
 _NAMESPACE = uuid.UUID("6e3c1a52-8f0e-5d3b-9b43-0c8b1d1f7a10")
 
@@ -178,13 +179,12 @@ class Ingest:
         return [made[text] if text in made else [*kept[text]] for text in texts]
 
     def _encode(self, some: Batch) -> list[Encoded]:
-        encoded = [
-            self._sparse.document(
-                front(entry.document.title, chunk), *filter(None, [chunk.question]), *sentences(chunk.text)
-            )
-            for entry, chunk in some
-        ]
-        put_down()
+        encoded = []
+        for entry, chunk in some:
+            parts = front(entry.document.title, chunk), *filter(None, [chunk.question]), *sentences(chunk.text)
+            encoded.append(self._sparse.document(*parts))
+            if len(encoded) % _BETWEEN == 0 or len(encoded) == len(some):
+                put_down()
         return encoded
 
     @asynccontextmanager

@@ -50,7 +50,7 @@ _DIMENSIONS = 384
 _MAX_TOKENS = 512
 _COUNTED_AT_ONCE = 64
 _REMEMBERED = 256  # queries
-_BETWEEN = 16  # documents: they have read many rows of the embedding table, and the next ones read others
+_BETWEEN = 16  # documents, after which memory is given back: they have read many rows of the embedding table
 _REGISTERING = threading.Lock()
 
 _UNKNOWN = Text(
@@ -153,7 +153,7 @@ class LocalEmbedder:
     def _embed_document(self, text: str) -> Vector:
         vector = self._unit(self._load().document, text)
         if next(self._embedded) % _BETWEEN == 0:
-            self._let_go()
+            self._rest()
         return vector
 
     def _embed_query(self, text: str) -> Vector:
@@ -167,11 +167,11 @@ class LocalEmbedder:
             raise EmbeddingError(_FAILED, name=self.name, folder=str(self._cache)) from problem
         if not self._settled:  # they are in place now, and packed anew
             self._settled = True
-            give_back()
-            self._let_go()
+            self._rest()
         return cast(Vector, (vector / max(float(np.linalg.norm(vector)), 1e-12)).tolist())
 
-    def _let_go(self) -> None:
+    def _rest(self) -> None:
+        give_back()
         let_go(bundled_e5.folder_in(self._cache), unwritten=True)
 
     def _load(self) -> "_Loaded":
