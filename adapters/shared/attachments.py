@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-
-import aiohttp
+from typing import TYPE_CHECKING
 
 from bot.types import Attachment
 from retrieval.i18n import Language, Text
 from retrieval.loaders.limits import REASONS, size
 from retrieval.types import UnreadableError
+
+if TYPE_CHECKING:
+    import aiohttp  # 8 MB, which the browser's channel does without
 
 FILES = 5  # of one question that are read
 
@@ -55,7 +57,7 @@ async def _fetched(one: Attached, language: Language) -> Attachment:
     return Attachment(one.name, data, url=one.url)
 
 
-async def limited_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+async def limited_body(response: "aiohttp.ClientResponse", limit: int) -> bytes:
     """Counted as it comes: what headers and file objects say of the size may be wrong. Raises UnreadableError."""
     data = bytearray()
     async for piece in response.content.iter_any():
