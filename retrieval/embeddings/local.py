@@ -205,6 +205,7 @@ class _Workers:
         self._threads = ThreadPoolExecutor(threads, "embedder")
         self._urgent: deque[Callable[[], None]] = deque()
         self._patient: deque[Callable[[], None]] = deque()
+        self._taking = threading.Lock()
 
     async def run(self, work: Callable[[S], T], subjects: Sequence[S], urgent: bool = False) -> list[T]:
         """The work on each subject, in their order. The event loop is woken once: each time costs as much as a tenth of
@@ -231,7 +232,9 @@ class _Workers:
         return [results[place] for place in range(len(subjects))]
 
     def _next(self) -> None:
-        (self._urgent or self._patient).popleft()()
+        with self._taking:  # between a look and a job another thread could take it
+            job = (self._urgent or self._patient).popleft()
+        job()
 
 
 # -- the models -----------------------------------------------------------------------------------------------------
