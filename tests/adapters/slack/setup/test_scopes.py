@@ -100,6 +100,8 @@ async def _lost(slack: FakeSlack, here: Service, asked: Mapping[str, str]) -> se
     dm = slack.dm("U1")
     await slack.opens_home("U1", "messages")
     await slack.opens_home("U1")
+    if "assistant:write" in slack.app.scopes:
+        await slack.wait_for(lambda: slack.world.prompts)
     await slack.wait_for_idle()
     if not slack.world.prompts:
         lost.add("suggestions")
