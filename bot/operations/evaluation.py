@@ -135,8 +135,9 @@ async def evaluate(
             search = Search(index, embedder, sparse, fusion=fusion, limit=hits, min_relevance=min_relevance)
             tell = _teller(progress, language)
             speed = await _fill(ingest, embedder, questions.corpus, tell)
+            similarity = SentenceSimilarity(embedder)
             answers = [
-                await _ask(query, search, embedder, sparse, tell, n, len(asked)) for n, query in enumerate(asked, 1)
+                await _ask(query, search, similarity, sparse, tell, n, len(asked)) for n, query in enumerate(asked, 1)
             ]
         finally:
             await index.close()
@@ -186,7 +187,13 @@ class EvaluatedAnswer:
 
 
 async def _ask(
-    query: BeirQuery, search: Search, embedder: EmbeddingClient, sparse: SparseEncoder, tell: Tell, n: int, total: int
+    query: BeirQuery,
+    search: Search,
+    similarity: SentenceSimilarity,
+    sparse: SparseEncoder,
+    tell: Tell,
+    n: int,
+    total: int,
 ) -> EvaluatedAnswer:
     found = await search([query.text], _VIEW)
     rankings: dict[Mode, Sequence[str]] = {}
@@ -200,16 +207,16 @@ async def _ask(
         rankings=rankings,
         relevance=found.metrics.top_score,
         kept=bool(found.hits),
-        quoted=await _quoted(query, found, embedder, sparse) if query.answers and query.relevant else "",
+        quoted=await _quoted(query, found, similarity, sparse) if query.answers and query.relevant else "",
         ms=found.metrics.latency_ms,
     )
 
 
-async def _quoted(query: BeirQuery, found: Found, embedder: EmbeddingClient, sparse: SparseEncoder) -> str:
+async def _quoted(query: BeirQuery, found: Found, similarity: SentenceSimilarity, sparse: SparseEncoder) -> str:
     """The lines that the extractive answer would show."""
     lines = candidate_lines(query.text, found.hits, sparse.terms)
     texts = lines.undecided()
-    cosines = dict(zip(texts, await SentenceSimilarity(embedder)(query.text, texts), strict=True))
+    cosines = dict(zip(texts, await similarity(query.text, texts), strict=True))
     return "\n".join(line.text for excerpt in lines.closest(cosines) for _, line in excerpt.lines)
 
 

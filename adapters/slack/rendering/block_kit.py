@@ -143,11 +143,11 @@ def feedback(turn: str, language: Language) -> dict[str, Any]:
 def plain_feedback(turn: str, language: Language) -> dict[str, Any]:
     """The same as ordinary buttons, for where Slack does not know the others."""
     up, down = _thumbs(turn, language, "👍 ", "👎 ")
-    buttons = (
+    buttons = [
         {"type": "button", "action_id": f"{VOTE}:up"} | up,
         {"type": "button", "action_id": f"{VOTE}:down"} | down,
-    )
-    return {"type": "actions", "elements": list(buttons)}
+    ]
+    return {"type": "actions", "elements": buttons}
 
 
 def _thumbs(turn: str, language: Language, up: str = "", down: str = "") -> list[dict[str, Any]]:
