@@ -80,7 +80,7 @@ MUTATIONS = (
     Mutation(
         "access filter",
         EDGE,
-        ('        edge.FieldCondition("scope", match=edge.MatchAny(sorted(view.readers.scopes))),\n', ""),
+        ('[*narrower, edge.FieldCondition("scope", match=edge.MatchAny(sorted(self.scopes)))]', "[*narrower]"),
         ("tests/retrieval/index/test_index.py::test_a_view_shows_exactly_what_it_may",),
     ),
     Mutation(
@@ -122,14 +122,50 @@ MUTATIONS = (
     Mutation(
         "searches together: each its own",
         EDGE,
-        ("{part: found[n, part] for part in search.requests if (n, part) in found}", "{p: found[0, p] for p in search.requests if (0, p) in found}"),
+        ("{part: found[n, part] for part in search.asked if (n, part) in found}", "{p: found[0, p] for p in search.asked if (0, p) in found}"),
         ("tests/retrieval/index/test_index.py::test_searches_of_different_readers_at_once_get_each_their_own",),
     ),
     Mutation(
         "searches together: each with its view",
         EDGE,
-        ("_nearest(part, at, view, limit) for part", "_nearest(part, at, self._waiting[0].view if self._waiting else view, limit) for part"),
+        ("_nearest(part, at, sight, search.limit)\n", "_nearest(part, at, sights[0], search.limit)\n"),
         ("tests/retrieval/index/test_index.py::test_searches_of_different_readers_at_once_get_each_their_own",),
+    ),
+    Mutation(
+        "generations are asked for while a point is not of all of them",
+        EDGE,
+        ("if self._shard.scroll(edge.ScrollRequest(limit=1, filter=others, with_payload=False))[0]:", "if False:"),
+        ("tests/retrieval/index/test_index.py::test_each_write_changes_what_the_next_search_finds",),
+    ),
+    Mutation(
+        "what lives is looked up again after a write",
+        EDGE,
+        ("self._there = self._alive_from = None\n        self._rarities", "self._there = None\n        self._rarities"),
+        ("tests/retrieval/index/test_index.py::test_each_write_changes_what_the_next_search_finds",),
+    ),
+    Mutation(
+        "which scopes there are is looked up again after a write",
+        EDGE,
+        ("self._there = self._alive_from = None\n        self._rarities", "self._alive_from = None\n        self._rarities"),
+        ("tests/retrieval/index/test_index.py::test_each_write_changes_what_the_next_search_finds",),
+    ),
+    Mutation(
+        "an earlier generation is looked at for itself",
+        EDGE,
+        ("if self._alive_from is None or generation < self._alive_from:", "if self._alive_from is None:"),
+        ("tests/retrieval/index/test_index.py::test_each_write_changes_what_the_next_search_finds",),
+    ),
+    Mutation(
+        "a term's weight is remembered for those who may read the same",
+        EDGE,
+        ("known = self._rarities.get((sight, term))", "known = next((w for (_, t), w in self._rarities.items() if t == term), None)"),
+        ("tests/retrieval/index/test_index.py::test_a_view_shows_exactly_what_it_may",),
+    ),
+    Mutation(
+        "a term's weight is not remembered over a write",
+        EDGE,
+        ("        self._rarities.clear()\n", ""),
+        ("tests/retrieval/index/test_index.py::test_idf_is_that_of_the_moment",),
     ),
     Mutation(
         "scope in a view's own look",
@@ -140,13 +176,13 @@ MUTATIONS = (
     Mutation(
         "generation filter: not yet born",
         EDGE,
-        ('        _number("born", lte=view.generation),\n', ""),
+        ('_number("born", lte=self.generation), ', ""),
         ("tests/retrieval/index/test_index.py::test_staged_points_are_seen_once_published", KILLED),
     ),
     Mutation(
         "generation filter: dead",
         EDGE,
-        ('        _number("died", gt=view.generation),\n', ""),
+        (', _number("died", gt=self.generation)', ""),
         ("tests/retrieval/index/test_index.py::test_a_point_is_seen_from_its_birth_until_its_death",),
     ),
     Mutation(

@@ -189,7 +189,7 @@ async def measure(folder: Path, questions: Sequence[dict[str, Any]]) -> dict[str
     engine: list[float] = []
     processor = [0.0, 0.0]
     for question in [*questions, *questions]:  # in turns: other work on the machine hits both
-        requests = _requests(question)
+        requests = _requests(index, question)
         for number, (times, asking) in enumerate(((alone, hybrid(question)), (engine, _bare(index, requests)))):
             started, clock = time.process_time(), time.perf_counter()
             await asking
@@ -220,10 +220,10 @@ async def measure(folder: Path, questions: Sequence[dict[str, Any]]) -> dict[str
     }
 
 
-def _requests(question: dict[str, Any]) -> QueryBatchRequest:
+def _requests(index: EdgeIndex, question: dict[str, Any]) -> QueryBatchRequest:
     """What a search asks the engine for, ready to be sent."""
     asked = parts([Probe(question["dense"], _counted(question["words"]), _counted(question["ngrams"]))])
-    return QueryBatchRequest([_nearest(part, at, SEEN, 50) for part, at in asked.items()])
+    return QueryBatchRequest([_nearest(part, at, index._sight(SEEN), 50) for part, at in asked.items()])
 
 
 async def _bare(index: EdgeIndex, requests: QueryBatchRequest) -> None:

@@ -305,6 +305,17 @@ async def test_idf_is_what_the_engine_scores_with(kind: Kind, tmp_path: Path) ->
     await index.close()
 
 
+async def test_idf_is_that_of_the_moment(index: Index) -> None:
+    async def weight(term: int) -> float:
+        return (await ask(index, see(), weigh=[term])).weights[term]
+
+    await index.put([point("d", number, words=SparseVector((1, 2), (1.0, 1.0))) for number in range(3)])
+    before = await weight(2)
+    assert await weight(2) == before
+    await index.put([point("e", number, words=SparseVector((1,), (1.0,))) for number in range(9)])
+    assert await weight(2) > before
+
+
 async def test_neighbours_come_in_order_and_only_as_the_view_shows_them(index: Index) -> None:
     await index.put([point("d", number, text=f"t{number}") for number in (4, 2, 0, 3, 1)])
     await index.put([point("d", 2, born=2, text="new"), point("e", 2, text="other")])
@@ -438,6 +449,31 @@ async def test_a_point_is_seen_from_its_birth_until_its_death(index: Index) -> N
     ]
     await index.retire("d", died=4)
     assert [await seen_texts(index, see(generation)) for generation in (2, 3, 4)] == [["old"], ["new"], []]
+
+
+async def test_each_write_changes_what_the_next_search_finds(index: Index) -> None:
+    async def names(generation: int, *scopes: str) -> str:
+        asked = await ask(index, see(generation, *scopes), dense=[1.0, 0, 0, 0], words=EVERYTHING, ngrams=EVERYTHING)
+        lists = [{texts[id] for id in ids(found(asked, branch))} for branch in asked.branches]
+        assert lists == [lists[0]] * 3
+        return "".join(sorted(lists[0]))
+
+    old, staged, other = point("old"), point("new", born=STAGED), point("other", scope="place", born=3)
+    texts = {old.id: "o", staged.id: "n", other.id: "p"}
+    both = ("team", "place")
+    await index.put([old])
+    assert [await names(generation, *both) for generation in (0, 1, 9)] == ["", "o", "o"]
+    await index.put([staged])
+    assert [await names(generation, *both) for generation in (1, 9)] == ["o", "o"]
+    await index.publish("new", at=2)
+    assert [await names(generation, *both) for generation in (9, 1, 2)] == ["no", "o", "no"]
+    await index.put([other])
+    assert [await names(generation, *both) for generation in (2, 3, 9)] == ["no", "nop", "nop"]
+    assert [await names(9), await names(9, "place"), await names(9, "nobody's")] == ["no", "p", ""]
+    await index.retire("old", died=4)
+    assert [await names(generation, *both) for generation in (3, 4, 9)] == ["nop", "np", "np"]
+    await index.roll_back(3)
+    assert [await names(generation, *both) for generation in (2, 3, 4)] == ["no", "nop", "nop"]
 
 
 async def test_staged_points_are_seen_once_published(index: Index) -> None:
