@@ -304,12 +304,7 @@ def _heads(passage: Passage, other: Passage) -> bool:
 
 def _has(passage: Passage, term: str) -> bool:
     text = "\n".join((passage.title, *passage.headings, passage.question or "", passage.text))
-    return squeeze(term) in _squeezed(text)
-
-
-@lru_cache(maxsize=256)
-def _squeezed(text: str) -> str:
-    return squeeze(text)
+    return squeeze(term) in squeeze(text)
 
 
 def _distinct(found: Sequence[Contradiction]) -> tuple[Contradiction, ...]:

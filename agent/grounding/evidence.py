@@ -43,11 +43,6 @@ class PassageSentence:
 
 
 @lru_cache(maxsize=512)
-def _squeezed(text: str) -> str:
-    return squeeze(text)
-
-
-@lru_cache(maxsize=512)
 def sentences_of(text: str) -> tuple[str, tuple[PassageSentence, ...]]:
     """A passage without its line wraps, and its sentences; a link is never cut in two."""
     text = unwrapped(text)
@@ -84,7 +79,7 @@ class Evidence:
 
     @cached_property
     def squeezed(self) -> str:
-        return "".join([squeeze(self._head), *(_squeezed(each.text) for each in self.passages)])
+        return "".join([squeeze(self._head), *(squeeze(each.text) for each in self.passages)])
 
     @cached_property
     def addresses(self) -> set[str]:

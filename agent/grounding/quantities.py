@@ -53,6 +53,7 @@ def figures(text: str) -> Figures:
     return Figures(frozenset(atoms), squeeze(text))
 
 
+@lru_cache(maxsize=2048)
 def squeeze(text: str) -> str:
     """Letters and digits only, width and case folded; the long-vowel mark is dropped (サーバー is サーバ)."""
     folded = unicodedata.normalize("NFKC", text).casefold()
@@ -63,6 +64,7 @@ _SIGNS = re.compile(r"[\W_ー]+")
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
+_DIGIT = re.compile(r"\d")
 _CIRCLED = re.compile(r"[\u2460-\u24ff\u2776-\u2793]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[\w.+-]+@[\w-]+\.[\w.-]+")
 _APART = re.compile(
@@ -196,7 +198,8 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
         (_COMPOUND, _lasting),
         (_ORDINAL, _ordinal),
     )
-    for form, reading in forms:
+    in_words = (_IN_MONTH, _NAMED_MONTH, _WEEKDAY, _NOON)  # all others have a digit
+    for form, reading in forms if _DIGIT.search(text) else [each for each in forms if each[0] in in_words]:
         for match in list(form.finditer(text)):
             if found := reading(match):
                 yield from ((match.group().strip(), wanted, present) for wanted, present in found)
