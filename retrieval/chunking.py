@@ -254,6 +254,7 @@ class _Cutter:
         return self.pack(self._front((), asked), [_Block(answer.strip(), prose=True)])
 
     def document(self, markdown: str) -> Iterator[Chunk]:
+        self.measure(markdown)  # all words at once, which a tokenizer then knows
         for path, blocks in self._groups(_sections(markdown)):
             yield from self.pack(self._front(path), blocks)
 

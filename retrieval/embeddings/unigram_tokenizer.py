@@ -10,6 +10,7 @@ import re
 import threading
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ _SPECIALS = re.compile(f"({'|'.join(_SPECIAL)})")
 _SPACE = "▁"
 _SIEVE = np.uint64(64 - 21)  # of hashes, to see at once that most substrings are no piece
 _AT_ONCE = 20_000  # characters, about
-_REMEMBERED = 512  # texts
+_REMEMBERED = 2_048  # words; of Japanese and Chinese what stands between two spaces
 _HASHES, _PIECES, _SCORES, _ABOUT = "unigram-hashes.npy", "unigram-pieces.npy", "unigram-scores.npy", "unigram.json"
 
 
@@ -53,7 +54,7 @@ class Unigram:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         ends = np.cumsum(about["sizes"])[:-1]
         self._most = most
-        self._known: dict[str, array[int]] = {}  # the latest last
+        self._known: dict[str, array[int]] = {}  # words, the latest last
         self._lock = threading.Lock()
         self._special = about["special"]
         self._unknown = self._special[_UNKNOWN]
@@ -74,46 +75,55 @@ class Unigram:
         """How many tokens each has, uncut."""
         return [len(ids) + 2 for ids in self._encode(texts)]
 
-    def _encode(self, texts: Sequence[str]) -> list[Sequence[int]]:
-        """Without what every text begins and ends with. A text is asked for up to five times: by whoever cuts it,
-        orders it and embeds it."""
-        with self._lock:
-            known: dict[str, Sequence[int]] = {text: self._known[text] for text in texts if text in self._known}
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
-            known |= zip(new, self._encoded(new), strict=True)
-        with self._lock:
-            self._known |= {text: array("I", known[text]) for text in new}
-            for text in list(self._known)[: max(0, len(self._known) - _REMEMBERED)]:
-                del self._known[text]
-        return [known[text] for text in texts]
+    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Without what every text begins and ends with. No piece goes on behind a space, so words are encoded one by
+        one, and the same ones are not encoded again: most of a text's, and all where it is asked for once more, by
+        whoever cuts it, orders it or embeds it."""
+        parts = [list(self._parts(text)) for text in texts]
+        words = self._words(list(dict.fromkeys(part for some in parts for part in some if isinstance(part, str))))
+        return [
+            list(chain.from_iterable(words[part] if isinstance(part, str) else (part,) for part in some))
+            for some in parts
+        ]
 
-    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
-        encoded: list[list[int]] = [[] for _ in texts]
-        for some in _some(texts):
-            parts = [(number, part) for number in some for part in self._parts(texts[number])]
-            found = iter(self._best([part for _, part in parts if isinstance(part, str)]))
-            for number, part in parts:
-                encoded[number] += next(found) if isinstance(part, str) else [part]
-        return encoded
+    def _words(self, wanted: Sequence[str]) -> dict[str, "array[int]"]:
+        """The tokens of each word; of those that were not asked for lately they are found."""
+        found: dict[str, array[int]] = {}
+        with self._lock:
+            for word in wanted:
+                if ids := self._known.pop(word, None):
+                    found[word] = self._known[word] = ids  # the latest last
+        new = [word for word in wanted if word not in found]
+        for some in _some(new):
+            found |= {
+                word: array("I", ids)
+                for word, ids in zip(some, self._best([_SPACE + word for word in some]), strict=True)
+            }
+        with self._lock:
+            self._known |= {word: found[word] for word in new}
+            for word in list(self._known)[: max(0, len(self._known) - _REMEMBERED)]:
+                del self._known[word]
+        return found
 
     def _parts(self, text: str) -> Iterator[str | int]:
-        """The text normalised, and between its parts the special tokens that somebody has written out."""
+        """The words of the normalised text, and between them the special tokens that somebody has written out."""
         for place, part in enumerate(_SPECIALS.split(text)):
             if place % 2:
                 yield self._special[part]
-            elif normal := self._normalizer.normalize_str(part).replace(" ", _SPACE) if part else "":
-                yield normal if normal.startswith(_SPACE) else _SPACE + normal
+            elif normal := self._normalizer.normalize_str(part) if part else "":
+                yield from normal.replace(" ", _SPACE).removeprefix(_SPACE).split(_SPACE)
 
-    def _best(self, parts: Sequence[str]) -> Iterator[list[int]]:
-        """The most probable pieces of each part."""
-        starts, lengths, ids, scores = self._found("\0".join(parts))
-        begin = 0
-        for part in parts:
-            end = begin + len(part)
-            here = slice(*np.searchsorted(starts, (begin, end)))
-            from_, to = starts[here] - begin, starts[here] - begin + lengths[here]
-            yield self._path(len(part), from_.tolist(), to.tolist(), ids[here].tolist(), scores[here].tolist())
-            begin = end + 1
+    def _best(self, words: Sequence[str]) -> Iterator[list[int]]:
+        """The most probable pieces of each."""
+        starts, lengths, ids, scores = self._found("\0".join(words))
+        sizes = [len(word) for word in words]
+        behind = np.cumsum(sizes) + np.arange(len(sizes))
+        begins = behind - sizes
+        starts_in_word = starts - begins[np.searchsorted(begins, starts, "right") - 1]
+        columns = [column.tolist() for column in (starts_in_word, starts_in_word + lengths, ids, scores)]
+        places = zip(np.searchsorted(starts, begins).tolist(), np.searchsorted(starts, behind).tolist(), strict=True)
+        for size, (first, last) in zip(sizes, places, strict=True):
+            yield self._path(size, *(column[first:last] for column in columns))
 
     def _found(self, text: str) -> tuple[Numbers, Numbers, Numbers, Scores]:
         """All pieces in a text, in their order: where they start, how long they are, which, and their scores. A
@@ -178,13 +188,11 @@ def _codes(text: str) -> Codes:
     return np.frombuffer(text.encode("utf-32-le"), "<u4").astype(np.uint64)
 
 
-def _some(texts: Sequence[str]) -> Iterator[range]:
-    """Consecutive texts, few enough for the arrays to stay small."""
+def _some(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Consecutive words, few enough for the arrays to stay small."""
     begin, characters = 0, 0
-    for number, text in enumerate(texts):
-        characters += len(text)
-        if characters > _AT_ONCE:
-            yield range(begin, number + 1)
-            begin, characters = number + 1, 0
-    if begin < len(texts):
-        yield range(begin, len(texts))
+    for number, word in enumerate(words, 1):
+        characters += len(word) + 1
+        if characters > _AT_ONCE or number == len(words):
+            yield words[begin:number]
+            begin, characters = number, 0
