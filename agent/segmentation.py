@@ -11,7 +11,7 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from retrieval.text import compiled, language_of, sentences
+from retrieval.text import HTML_TAGS, compiled, language_of, sentences
 
 UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
@@ -33,7 +33,12 @@ _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\((?:[^()]|\([^)]*\))*\)|\[[^\]]*\])")
 _REFERENCE = re.compile(r"\[\^?(?:\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation needed|要出典)\](?!\()")
 _TEMPLATE = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->", re.DOTALL)
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,300}>")
+_ADDRESS = re.compile(r"<((?:https?|ftp|mailto|tel):[^\s<>]+|[^\s<>@:/]+@[^\s<>@]+\.[A-Za-z]{2,})>")
+_TAG = re.compile(
+    rf"</?(?:{'|'.join(sorted(HTML_TAGS))})(?:[\s/][^<>]{{0,300}})?>"
+    r"|</[A-Za-z][^<>]{0,300}>|<[A-Za-z][^<>]{0,300}(?:/|=[^<>]{0,300})>|<([A-Za-z]\w*)>(?=.*</\1>)",
+    re.IGNORECASE | re.DOTALL,
+)
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
@@ -61,7 +66,8 @@ _LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing that can be quoted. `text` is clean of Markdown; `group` numbers the paragraph it is in.
+    """One thing that can be quoted. `text` is clean of Markdown; `group` numbers the paragraph it is in, or the line of
+    one whose lines stand for themselves.
 
     `lead` is what it continues: the line before a list, the item a nested one is in, the sentence before a sentence, a
     pair's question.
@@ -77,7 +83,8 @@ class Unit:
 
 
 def clean(text: str) -> str:
-    """`text` as a reader sees it: no link targets, images, emphasis, HTML tags or reference marks; code spans kept."""
+    """`text` as a reader sees it: no link targets, images, emphasis, HTML tags or reference marks. Code spans, bare
+    addresses (`<mail@example.com>`) and placeholders (`<your name>`) are words of it."""
     if not marked(text):
         return _SPACES.sub(" ", text).strip()
     kept: list[str] = []
@@ -88,7 +95,7 @@ def clean(text: str) -> str:
 
     text = _CODE_SPAN.sub(keep, _TEMPLATE.sub("", text))
     text = _LINK.sub(r"\1", _IMAGE.sub("", text))
-    text = _TAG.sub(" ", _REFERENCE.sub("", text))
+    text = _TAG.sub(" ", _ADDRESS.sub(r"\1", _REFERENCE.sub("", text)))
     text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
     text = html.unescape(_ESCAPE.sub(r"\1", text))
     text = re.sub(r"\x00(\d+)\x00", lambda mark: kept[int(mark.group(1))], text)
@@ -203,6 +210,7 @@ class _Reader:
             for sentence in sentences(clean(text)):
                 yield self._unit(sentence, "sentence", links=_only_links(text))
                 self._last = sentence
+            self._group += 1
 
 
 def _content(block: SyntaxTreeNode) -> str:

@@ -46,6 +46,29 @@ def test_plain_text_and_markup_are_cleaned_alike(text: str, plain: str) -> None:
     assert clean(f"{text}<br>") == plain
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Write to <desk@corp.example> first.", "Write to desk@corp.example first."),
+        ("Look at <https://wiki.example/a?b=1>.", "Look at https://wiki.example/a?b=1."),
+        ("Run forget <your name> and <T>.", "Run forget <your name> and <T>."),
+        ('A <b>bold</b> <span class="x">word</span><br/>here', "A bold word here"),
+        ('<Tab label="mac">Open <Key>it</Key></Tab>', "Open it"),
+    ],
+)
+def test_addresses_and_placeholders_are_read_and_tags_are_not(text: str, read: str) -> None:
+    assert clean(text) == read
+
+
+def test_lines_that_stand_for_themselves_are_told_from_sentences_of_one_line() -> None:
+    lines = units("France: 40 EUR\nJapan: 66 EUR. Less for half a day.")
+    assert [(unit.text, unit.group) for unit in lines] == [
+        ("France: 40 EUR", lines[0].group),
+        ("Japan: 66 EUR.", lines[0].group + 1),
+        ("Less for half a day.", lines[0].group + 1),
+    ]
+
+
 def test_lines_of_a_paragraph_are_joined_and_links_over_lines_are_understood() -> None:
     wrapped = "You will also need to apply for a [travel\ncard](/card/), and then\n[update your\nprofile](/profile/). This takes two weeks."
     assert [unit.text for unit in units(wrapped)] == [
