@@ -231,11 +231,16 @@ def _only_links(text: str) -> bool:
 
 
 def _stretches(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The lines of a paragraph in stretches, each with its form; "" is prose."""
+    """The lines of a paragraph in stretches, each with its form; "" is prose. A line below an item is more of it where
+    it is indented or the item's sentence goes on."""
     found: list[tuple[str, list[str]]] = []
-    for line in lines:
+    margin = max((len(line.rstrip()) for line in lines), default=0)
+    for number, line in enumerate(lines):
         form = next((form for form, pattern in _FORMS.items() if pattern.match(line)), "")
-        if form or not found or found[-1][0] in ("row", "definition"):
+        ended = bool(found) and found[-1][0] in ("row", "definition")
+        if found and found[-1][0] == "item" and not line[:1].isspace():
+            ended = not _runs_on(lines[number - 1].rstrip(), line.strip(), margin)
+        if form or not found or ended:
             found.append((form, [line]))
         else:
             found[-1][1].append(line)
@@ -286,11 +291,15 @@ def _open(text: str) -> bool:
 
 def _runs_on(before: str, after: str, margin: int) -> bool:
     """Whether a sentence goes on: lines are as long as a margin allows, or the next one cannot begin a sentence."""
-    if re.match(r"[a-z\[]", after) and not before.endswith((".", "!", "?", ":", "：", "。")):
+    if sentences(f"{before} A")[-1] == "A":  # it has ended, and not with an abbreviation
+        return False
+    if re.match(r"[a-z\[]", after) and not before.endswith((":", "：")):
         return True
     if _LABELLED.match(before) and _LABELLED.match(after):
         return False
     if margin >= 15 and re.search(r"[、てにをはがのでともや]$", before):
         return True
-    wide = 30 if language_of(before) == "ja" else 60
-    return margin >= wide and (wide == 60 or len(before) >= 0.6 * margin)
+    if language_of(before) == "ja":
+        return margin >= 30 and len(before) >= 0.6 * margin
+    next_word = after.split(maxsplit=1)[0] if after else ""
+    return margin >= 60 and len(before) + 1 + len(next_word) >= 0.8 * margin  # it had hardly found room

@@ -36,6 +36,12 @@ _ADMONITION = re.compile(
     r"[ \t]*(?:\{[^}\n]*\})?[ \t]*$",
     re.MULTILINE,
 )
+_MARKED_BOX = re.compile(
+    r"^(?P<quote>[ \t]*>[ \t]*)\[!\w+\][+-]?[ \t]*(?P<name>[^\n]*)$"  # GitHub, Obsidian
+    r"|^[ \t]*(?:!!!|\?\?\?\+?)[ \t]+[\w -]+?(?:[ \t]+\"(?P<title>[^\"\n]*)\")?[ \t]*$",  # MkDocs
+    re.MULTILINE,
+)
+_WIKI_LINK = re.compile(r"(?<!!)\[\[(?!\s)(?:[^\[\]\n|]+\|)?(?P<text>[^\[\]\n|]+)(?<!\s)\]\]")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$", re.MULTILINE)
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\]\n]*)\](?:\((?P<src>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+[\"'][^)]*[\"'])?\s*\)|\[[^\]\n]*\])"
@@ -85,7 +91,8 @@ def tidy(text: str) -> str:
     for silent in (_COMMENT, _SILENT, _HIDDEN):
         text = silent.sub("", text)
     text = _SHORT_CODE.sub(_short_code, text)
-    text = _ADMONITION.sub(_admonition, _MODULE.sub("", text))
+    text = _ADMONITION.sub(_box, _MODULE.sub("", text))
+    text = _WIKI_LINK.sub(lambda link: link["text"], _MARKED_BOX.sub(_box, text))
     text = _ATTRIBUTES.sub("", text)
     text = _TABLE.sub(_table, text)
     text = _ANCHOR.sub(_link, _PICTURE.sub(lambda image: image["double"] or image["single"] or "", text))
@@ -120,10 +127,13 @@ def _short_code(found: re.Match[str]) -> str:
     return words[-1] if words else ""
 
 
-def _admonition(found: re.Match[str]) -> str:
-    """The fence of a box (`:::note[Title]`, `:::`), as site generators write it: its title, if it has one."""
-    title = (found["name"] or found["title"] or "").strip()
-    return f"\n**{title}**\n" if title else "\n"
+def _box(found: re.Match[str]) -> str:
+    """How a box around some lines begins or ends (`:::note[Title]`, `!!! note "Title"`, `> [!NOTE] Title`): its
+    title, if it has one."""
+    parts = found.groupdict()
+    title = (parts["name"] or parts["title"] or "").strip()
+    quote = parts.get("quote") or ""
+    return f"{quote}**{title}**" + ("" if quote else "\n") if title else quote
 
 
 def _link(anchor: re.Match[str]) -> str:
@@ -147,6 +157,8 @@ def _tag(found: re.Match[str]) -> str:
     """The text that a tag leaves behind; `<your-name>` and `<T>` are no tags of HTML and stay."""
     name = found["name"].lower()
     closing = found.group().startswith("</")
+    if found.string[found.string.rfind("\n", 0, found.start()) + 1 :].startswith("|") and name in HTML_BLOCKS:
+        return " "  # a row of a table is one line
     if name in ("td", "th"):
         return " | " if closing else ""
     if name in ("li", "h1", "h2", "h3", "h4", "h5", "h6") and not closing:

@@ -18,6 +18,17 @@ LONG_JA = "パスワード管理ツールのデータベースは、利用者の
         ("Read [the\npage](\n/page) first.", "Read [the page]( /page) first."),
         ("> quoted text that\n> goes on", "quoted text that goes on"),
         ("- an item\n  that goes on\n- another", "- an item that goes on\n- another"),
+        (f"{LONG} ask Dr.\nSmith for it.", f"{LONG} ask Dr. Smith for it."),
+        (f"{LONG}\nsync it.\nFrance 40 EUR\nJapan 66 EUR", f"{LONG} sync it.\nFrance 40 EUR\nJapan 66 EUR"),
+        (
+            f"{LONG_JA}\nイブにも、利用者が設定したとおりに毎晩同期します。\n第３条 終わる。",
+            f"{LONG_JA}イブにも、利用者が設定したとおりに毎晩同期します。\n第３条 終わる。",
+        ),
+        (
+            "（１）本人の結婚　５日\n（２）子の結婚　２日\n第４条　休暇は会社に届け出る。",
+            "（１）本人の結婚　５日\n（２）子の結婚　２日\n第４条　休暇は会社に届け出る。",
+        ),
+        ("（１）消去する。\n　なおSSDは壊す。\n（２）返却する。", "（１）消去する。なおSSDは壊す。\n（２）返却する。"),
         ("営業時間：9時から\n定休日：日曜", "営業時間：9時から\n定休日：日曜"),
         (f"{LONG}\n- item", f"{LONG}\n- item"),
         (f"{LONG}\n\nsync it.", f"{LONG}\n\nsync it."),
