@@ -277,7 +277,7 @@ def _joined(lines: list[str], *, always: bool = False) -> list[str]:
             after.startswith("<br") or lines[number - 1].endswith(("\\", "<br>", "<br/>", "  ")) if number else False
         )
         if joined and not broken and (always or _open(joined[-1]) or _runs_on(before, after, margin)):
-            apart = not (_WIDE.match(before[-1:]) and _WIDE.match(after))
+            apart = not (after.startswith(":") or (_WIDE.match(before[-1:]) and _WIDE.match(after)))
             joined[-1] = joined[-1].rstrip() + (" " if apart else "") + after
         else:
             joined.append(after)
@@ -291,6 +291,8 @@ def _open(text: str) -> bool:
 
 def _runs_on(before: str, after: str, margin: int) -> bool:
     """Whether a sentence goes on: lines are as long as a margin allows, or the next one cannot begin a sentence."""
+    if after.startswith(": "):  # what the term before it means
+        return True
     if sentences(f"{before} A")[-1] == "A":  # it has ended, and not with an abbreviation
         return False
     if re.match(r"[a-z\[]", after) and not before.endswith((":", "：")):

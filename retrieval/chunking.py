@@ -74,19 +74,19 @@ _EMPTY_SECTION = re.compile(r"^#{1,6} [^\n]*\s*(?=^#{1,6} |\Z)", re.MULTILINE)
 
 
 def pair_begins(question: str, markdown: str, at: int) -> re.Match[str] | None:
-    """Where a pair's `Q: … A: ` stands, from `at`; its answer follows."""
+    """The place from `at` of a pair's `Q: … A: `, which its answer follows; None if it is not there."""
     words = r"\s+".join(map(re.escape, question.split()))
     return re.compile(rf"^Q: {words}\s*\nA: ", re.MULTILINE).search(markdown, at)
 
 
 def row_end(markdown: str, at: int) -> int:
-    """Where the row ends that a pair's answer is from, which ends `at`: the other columns follow it."""
+    """The end of the row of a pair whose answer ends `at`: the other columns follow it."""
     end = markdown.find("\n\n", at)
     return len(markdown) if end < 0 else end
 
 
 def beside_pairs(markdown: str, pairs: Sequence[QAPair]) -> str:
-    """What a document says beside its pairs and the rows they are from, without headings that these leave empty.
+    """The text of a document beside its pairs and the rows they are from, without headings that these leave empty.
 
     A long answer may come as several pairs with one question.
     """

@@ -18,6 +18,7 @@ LONG_JA = "パスワード管理ツールのデータベースは、利用者の
         ("Read [the\npage](\n/page) first.", "Read [the page]( /page) first."),
         ("> quoted text that\n> goes on", "quoted text that goes on"),
         ("- an item\n  that goes on\n- another", "- an item that goes on\n- another"),
+        ("AUTH_FAILED\n:   Your token is old.\n\nMTU\n: 1400", "AUTH_FAILED:   Your token is old.\n\nMTU: 1400"),
         (f"{LONG} ask Dr.\nSmith for it.", f"{LONG} ask Dr. Smith for it."),
         (f"{LONG}\nsync it.\nFrance 40 EUR\nJapan 66 EUR", f"{LONG} sync it.\nFrance 40 EUR\nJapan 66 EUR"),
         (
