@@ -4,7 +4,7 @@ through openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own read
 import datetime
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 import openpyxl  # type: ignore[import-untyped]
@@ -22,12 +22,10 @@ from retrieval.types import QAPair
 
 _UNDERLINE = re.compile(r"</?u>")
 _STYLES = "p[style-name='Title'] => h1:fresh"  # Word's own title is no heading to its converter
-_NAMELESS_TABLE = re.compile(
-    r"^\|(?: +\|)+\n(?P<rule>\|(?: -+ \|)+)\n(?P<first>\|.*\|)\n(?P<rows>\|.*\|\n\|.*\|$)", re.MULTILINE
-)
+_NAMELESS_TABLE = re.compile(r"^\|(?: +\|)+\n(?P<rule>\|(?: -+ \|)+)\n(?P<table>\|.*\|(?:\n\|.*\|){2,})$", re.MULTILINE)
 _CELL = re.compile(r"(?<!\\)\|")
 _BOLD = re.compile(r"\*\*[^*]+\*\*")
-_PAIR = 2  # columns: a name and its value in each row
+_FIGURE = re.compile(r"\d")
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 _VANISHED = re.compile(rb"<w:r(?:\s[^>]*)?>(?:(?!</w:r>|<w:r[\s>]).)*?<w:vanish\s*/>.*?</w:r>", re.DOTALL)
 
@@ -88,13 +86,19 @@ def _converted(markdown: str) -> str:
 
 
 def _with_names(table: re.Match[str]) -> str:
-    """Word does not say which row names the columns, nor do many pages: the first one of a table of several columns and
-    rows does where it looks like names. Of two columns the left one may name what stands in the right one."""
-    first = table["first"]
-    cells = [cell.strip() for cell in _CELL.split(first)[1:-1]]
-    bold = all(_BOLD.fullmatch(cell) for cell in cells)
-    names = all(cells) and names_columns(cells) and (bold or len(cells) > _PAIR)
-    return f"{first}\n{table['rule']}\n{table['rows']}" if names else table.group()
+    """Word does not say which row names the columns, nor do many pages: the first of a table does where it looks like
+    names. In a form each name stands beside its value, in two or four columns: there the first row has to differ."""
+    first, *rows = ([cell.strip() for cell in _CELL.split(row)[1:-1]] for row in table["table"].split("\n"))
+    form = len(first) % 2 == 0 and not all(map(_BOLD.fullmatch, first)) and not _tells_figures(first, rows)
+    if form or not all(first) or not names_columns(first):
+        return table.group()
+    return table["table"].replace("\n", f"\n{table['rule']}\n", 1)
+
+
+def _tells_figures(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a column has figures in each of these rows and none in the first one."""
+    columns = zip(first, *rows, strict=False)
+    return any(not _FIGURE.search(name) and all(map(_FIGURE.search, below)) for name, *below in columns)
 
 
 def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:

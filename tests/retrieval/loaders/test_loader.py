@@ -195,6 +195,9 @@ def table_docx(rows: Sequence[Sequence[str]], merged: tuple[int, int] | None = N
 
 
 async def test_the_first_row_of_a_table_in_word_names_its_columns(loader: Loader) -> None:
+    rows = [["Name", "Extension"], ["Sato", "12"], ["Kim", "14"]]
+    names = (await loader.load("a.docx", table_docx(rows))).markdown.splitlines()[0]
+    assert names == "| Name | Extension |"
     rows = [["Amount", "Approver", "Quotes"], ["1,000", "lead", "1"], ["", "board", "3"]]
     document = await loader.load("a.docx", table_docx(rows, merged=(1, 2)))
     assert document.markdown.splitlines() == [
@@ -209,6 +212,7 @@ async def test_the_first_row_of_a_table_in_word_names_its_columns(loader: Loader
     "rows",
     [
         [["Name", "Sato"], ["Office", "Osaka"], ["Room", "7"]],  # each row is a name and its value
+        [["Name", "Sato", "Team", "Sales"], ["Start", "1 May", "End", "9 May"], ["Reason", "Trip", "Lead", "Kofi"]],
         [["2,400", "lead", "1"], ["1,000", "head", "2"], ["3,000", "board", "3"]],
         [["Amount", "", "Quotes"], ["1,000", "head", "2"], ["3,000", "board", "3"]],
         [["Name", "Sato", "Room"], ["Office", "Osaka", "7"]],
