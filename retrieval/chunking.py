@@ -97,15 +97,18 @@ def beside_pairs(markdown: str, pairs: Sequence[QAPair]) -> str:
     last = ""
     for pair in pairs:
         answer = pair.answer.strip()
-        following = _NEXT_PAIR.search(markdown, end)
-        part = markdown.find(answer, start, following.start() if following else None) if pair.question == last else -1
+        begins = pair_begins(pair.question, markdown, end)
+        fits = begins is not None and markdown.startswith(answer, begins.end())
+        part = -1
+        if pair.question == last and not fits:
+            following = _NEXT_PAIR.search(markdown, end)
+            part = markdown.find(answer, start, following.start() if following else None)
         if part >= 0:
             end = max(end, row_end(markdown, part + len(answer)))
-        elif begins := pair_begins(pair.question, markdown, end):
+        elif begins:
             rest.append(markdown[end : begins.start()])
             start, last = begins.start(), pair.question
-            said = len(answer) if markdown.startswith(answer, begins.end()) else 0
-            end = row_end(markdown, begins.end() + said)
+            end = row_end(markdown, begins.end() + (len(answer) if fits else 0))
         else:
             break  # it is not written as its pairs are: rather twice than not at all
     rest.append(markdown[end:])

@@ -174,7 +174,7 @@ def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tup
 
     def place(cell: Tag, rows: int) -> None:
         nonlocal column
-        if rows > 0:
+        if rows > 0 and len(below) < _WIDEST_SPREAD:
             below[column] = (rows, cell)
         column += _reach(cell, "colspan")
 

@@ -249,6 +249,11 @@ def test_what_stands_beside_the_pairs_of_a_document_is_found_too() -> None:
     assert [chunk.text for chunk in again if chunk.question is None] == ["- name: Sato, extension: 12"]
 
 
+def test_a_pair_that_stands_there_twice_is_no_text() -> None:
+    twice = pairs(QAPair("Open?", "Yes."), QAPair("Open?", "Yes."), QAPair("Open?", "Not on Sundays."))
+    assert [chunk.question for chunk in twice] == ["Open?"] * 3
+
+
 # -- limits ---------------------------------------------------------------------------------------------------------
 
 

@@ -190,3 +190,9 @@ def test_a_long_cell_keeps_its_rows_and_is_said_once() -> None:
     )
     assert html.count("long") == 60
     assert html.count("<td") == 6
+
+
+def test_cells_over_very_many_rows_do_not_fill_the_memory() -> None:
+    rows = "".join(f"<tr><td rowspan=9999>{number}</td><td>x</td></tr>" for number in range(400))
+    html, _, _ = readable_part(f"<table>{rows}</table>")
+    assert html.count("<td") < 400 * 60
