@@ -11,7 +11,7 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from retrieval.text import compiled, language_of, sentences
+from retrieval.text import HTML_TAGS, compiled, language_of, sentences
 
 UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
@@ -33,7 +33,12 @@ _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\((?:[^()]|\([^)]*\))*\)|\[[^\]]*\])")
 _REFERENCE = re.compile(r"\[\^?(?:\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation needed|要出典)\](?!\()")
 _TEMPLATE = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->", re.DOTALL)
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,300}>")
+_ADDRESS = re.compile(r"<((?:https?|ftp|mailto|tel):[^\s<>]+|[^\s<>@:/]+@[^\s<>@]+\.[A-Za-z]{2,})>")
+_TAG = re.compile(
+    rf"</?(?:{'|'.join(sorted(HTML_TAGS))})(?:[\s/][^<>]{{0,300}})?>"
+    r"|</[A-Za-z][^<>]{0,300}>|<[A-Za-z][^<>]{0,300}(?:/|=[^<>]{0,300})>|<([A-Za-z]\w*)>(?=.*</\1>)",
+    re.IGNORECASE | re.DOTALL,
+)
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
@@ -61,7 +66,8 @@ _LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing that can be quoted. `text` is clean of Markdown; `group` numbers the paragraph it is in.
+    """One thing that can be quoted. `text` is clean of Markdown; `group` numbers the paragraph it is in, or the line of
+    one whose lines stand for themselves.
 
     `lead` is what it continues: the line before a list, the item a nested one is in, the sentence before a sentence, a
     pair's question.
@@ -77,7 +83,8 @@ class Unit:
 
 
 def clean(text: str) -> str:
-    """`text` as a reader sees it: no link targets, images, emphasis, HTML tags or reference marks; code spans kept."""
+    """`text` as a reader sees it: no link targets, images, emphasis, HTML tags or reference marks. Code spans, bare
+    addresses (`<mail@example.com>`) and placeholders (`<your name>`) are words of it."""
     if not marked(text):
         return _SPACES.sub(" ", text).strip()
     kept: list[str] = []
@@ -88,7 +95,7 @@ def clean(text: str) -> str:
 
     text = _CODE_SPAN.sub(keep, _TEMPLATE.sub("", text))
     text = _LINK.sub(r"\1", _IMAGE.sub("", text))
-    text = _TAG.sub(" ", _REFERENCE.sub("", text))
+    text = _TAG.sub(" ", _ADDRESS.sub(r"\1", _REFERENCE.sub("", text)))
     text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
     text = html.unescape(_ESCAPE.sub(r"\1", text))
     text = re.sub(r"\x00(\d+)\x00", lambda mark: kept[int(mark.group(1))], text)
@@ -203,6 +210,7 @@ class _Reader:
             for sentence in sentences(clean(text)):
                 yield self._unit(sentence, "sentence", links=_only_links(text))
                 self._last = sentence
+            self._group += 1
 
 
 def _content(block: SyntaxTreeNode) -> str:
@@ -223,11 +231,16 @@ def _only_links(text: str) -> bool:
 
 
 def _stretches(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The lines of a paragraph in stretches, each with its form; "" is prose."""
+    """The lines of a paragraph in stretches, each with its form; "" is prose. A line below an item is more of it where
+    it is indented or the item's sentence goes on."""
     found: list[tuple[str, list[str]]] = []
-    for line in lines:
+    margin = max((len(line.rstrip()) for line in lines), default=0)
+    for number, line in enumerate(lines):
         form = next((form for form, pattern in _FORMS.items() if pattern.match(line)), "")
-        if form or not found or found[-1][0] in ("row", "definition"):
+        ended = bool(found) and found[-1][0] in ("row", "definition")
+        if found and found[-1][0] == "item" and not line[:1].isspace():
+            ended = not _runs_on(lines[number - 1].rstrip(), line.strip(), margin)
+        if form or not found or ended:
             found.append((form, [line]))
         else:
             found[-1][1].append(line)
@@ -264,7 +277,7 @@ def _joined(lines: list[str], *, always: bool = False) -> list[str]:
             after.startswith("<br") or lines[number - 1].endswith(("\\", "<br>", "<br/>", "  ")) if number else False
         )
         if joined and not broken and (always or _open(joined[-1]) or _runs_on(before, after, margin)):
-            apart = not (_WIDE.match(before[-1:]) and _WIDE.match(after))
+            apart = not (after.startswith(":") or (_WIDE.match(before[-1:]) and _WIDE.match(after)))
             joined[-1] = joined[-1].rstrip() + (" " if apart else "") + after
         else:
             joined.append(after)
@@ -278,11 +291,17 @@ def _open(text: str) -> bool:
 
 def _runs_on(before: str, after: str, margin: int) -> bool:
     """Whether a sentence goes on: lines are as long as a margin allows, or the next one cannot begin a sentence."""
-    if re.match(r"[a-z\[]", after) and not before.endswith((".", "!", "?", ":", "：", "。")):
+    if after.startswith(": "):  # what the term before it means
+        return True
+    if sentences(f"{before} A")[-1] == "A":  # it has ended, and not with an abbreviation
+        return False
+    if re.match(r"[a-z\[]", after) and not before.endswith((":", "：")):
         return True
     if _LABELLED.match(before) and _LABELLED.match(after):
         return False
     if margin >= 15 and re.search(r"[、てにをはがのでともや]$", before):
         return True
-    wide = 30 if language_of(before) == "ja" else 60
-    return margin >= wide and (wide == 60 or len(before) >= 0.6 * margin)
+    if language_of(before) == "ja":
+        return margin >= 30 and len(before) >= 0.6 * margin
+    next_word = after.split(maxsplit=1)[0] if after else ""
+    return margin >= 60 and len(before) + 1 + len(next_word) >= 0.8 * margin  # it had hardly found room

@@ -204,6 +204,30 @@ MUTATIONS = (
         ("tests/retrieval/test_centring.py::test_a_language_has_no_lead_over_the_other",),
     ),
     Mutation(
+        "extractive: lines of another section stand under its heading",
+        "agent/extractive/index.py",
+        ("groupby(excerpt.lines, key=lambda line: line[1].headings)", "[(excerpt.lines[0][1].headings, excerpt.lines)]"),
+        ("tests/agent/extractive/test_model.py::test_lines_of_another_section_stand_under_its_heading",),
+    ),
+    Mutation(
+        "files: what stands beside pairs is cut, too",
+        "retrieval/chunking.py",
+        ("    made += cutter.document(beside_pairs(document.markdown, document.pairs))\n", "    made += () if document.pairs else cutter.document(document.markdown)\n"),
+        ("tests/retrieval/test_chunking.py::test_what_stands_beside_the_pairs_of_a_document_is_found_too",),
+    ),
+    Mutation(
+        "files: a pair is not forgotten together with what stands beside it",
+        "bot/knowledge/pair_documents.py",
+        ("    left = kept or beside_pairs(document.markdown, [one.pair for one in pairs])\n", "    left = kept\n"),
+        ("tests/bot/knowledge/test_pair_documents.py::test_the_pairs_of_a_sheet_beside_others_are_read_and_the_last_one_leaves_the_others",),
+    ),
+    Mutation(
+        "files: cells over several rows stand in each",
+        "retrieval/loaders/html.py",
+        ("            reaching = _spread_row(row, reaching)\n", "            pass\n"),
+        ("tests/retrieval/loaders/test_markdown.py::test_cells_over_several_rows_are_written_in_each",),
+    ),
+    Mutation(
         "a part of the question is not the whole",
         "agent/extractive/index.py",
         (" and hit.held >= HELD", ""),

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from retrieval.text import compiled, sentences
-from retrieval.types import Chunk, Document
+from retrieval.types import Chunk, Document, QAPair
 
 TARGET = 320
 """Tokens of a chunk worth aiming at: about 700 Japanese or 1,300 English characters."""
@@ -58,14 +58,61 @@ def chunks(
     `max_tokens` (`measure` counts tokens of a text; give it at least 300).
 
     Cuts fall between sections, then blocks, list items and rows, then sentences; a sentence is cut only when it is
-    too long for a chunk by itself. A document of nothing but one heading has no chunk.
+    too long for a chunk by itself. A document of nothing but one heading has no chunk. The pairs of a document come
+    first, then what it says beside them.
     """
     cutter = _Cutter(document.title, max_chars, max_tokens, min(target, max_tokens), measure)
-    if document.pairs:
-        made = [chunk for pair in document.pairs for chunk in cutter.pair(pair.question, pair.answer)]
-    else:
-        made = [*cutter.document(document.markdown)]
+    made = [chunk for pair in document.pairs for chunk in cutter.pair(pair.question, pair.answer)]
+    made += cutter.document(beside_pairs(document.markdown, document.pairs))
     return [replace(chunk, number=number) for number, chunk in enumerate(made)]
+
+
+# -- pairs in Markdown ----------------------------------------------------------------------------------------------
+
+_NEXT_PAIR = re.compile(r"^Q: ", re.MULTILINE)
+_EMPTY_SECTION = re.compile(r"^#{1,6} [^\n]*\s*(?=^#{1,6} |\Z)", re.MULTILINE)
+
+
+def pair_begins(question: str, markdown: str, at: int) -> re.Match[str] | None:
+    """The place from `at` of a pair's `Q: … A: `, which its answer follows; None if it is not there."""
+    words = r"\s+".join(map(re.escape, question.split()))
+    return re.compile(rf"^Q: {words}\s*\nA: ", re.MULTILINE).search(markdown, at)
+
+
+def row_end(markdown: str, at: int) -> int:
+    """The end of the row of a pair whose answer ends `at`: the other columns follow it."""
+    end = markdown.find("\n\n", at)
+    return len(markdown) if end < 0 else end
+
+
+def beside_pairs(markdown: str, pairs: Sequence[QAPair]) -> str:
+    """The text of a document beside its pairs and the rows they are from, without headings that these leave empty.
+
+    A long answer may come as several pairs with one question.
+    """
+    if not pairs:
+        return markdown
+    rest: list[str] = []
+    start = end = 0
+    last = ""
+    for pair in pairs:
+        answer = pair.answer.strip()
+        begins = pair_begins(pair.question, markdown, end)
+        fits = begins is not None and markdown.startswith(answer, begins.end())
+        part = -1
+        if pair.question == last and not fits:
+            following = _NEXT_PAIR.search(markdown, end)
+            part = markdown.find(answer, start, following.start() if following else None)
+        if part >= 0:
+            end = max(end, row_end(markdown, part + len(answer)))
+        elif begins:
+            rest.append(markdown[end : begins.start()])
+            start, last = begins.start(), pair.question
+            end = row_end(markdown, begins.end() + (len(answer) if fits else 0))
+        else:
+            break  # it is not written as its pairs are: rather twice than not at all
+    rest.append(markdown[end:])
+    return _EMPTY_SECTION.sub("", "".join(rest)).strip()
 
 
 # -- Markdown → sections --------------------------------------------------------------------------------------------

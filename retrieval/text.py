@@ -17,6 +17,24 @@ _JAPANESE = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u
 _KANA = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _LETTER = re.compile(r"[^\W\d_]")
 
+HTML_INLINE = frozenset(
+    re.findall(
+        r"\w+",
+        "a abbr acronym b bdi bdo big cite code data del dfn em embed font i iframe img input ins kbd"
+        " label map mark meta object param picture q rp rt ruby s samp small source span strike strong sub"
+        " sup svg time tt u var video wbr audio button canvas link select option textarea path g use",
+    )
+)
+HTML_BLOCKS = frozenset(
+    re.findall(
+        r"\w+",
+        "address article aside blockquote body br caption center col colgroup dd details dialog div dl dt"
+        " fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html li main menu"
+        " nav ol p pre section summary table tbody td tfoot th thead title tr ul",
+    )
+)
+HTML_TAGS = HTML_INLINE | HTML_BLOCKS
+
 
 def normalise(text: str) -> str:
     """NFKC and case-folded to lower: 全角/半角 and case make no difference to search."""
@@ -45,7 +63,7 @@ _BOUNDARY = re.compile(
     re.VERBOSE,
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Jr|Sr|Fig|approx|U\.S)|\b[A-Z])\.$"
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Jr|Sr|Fig|approx|U\.S)|\b[A-Z]|^\W*[A-Za-z]{0,3}\d{1,3})\.$"
 )
 
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
 from retrieval.text import language_of, unmarked
-from retrieval.types import Hit, Passage
+from retrieval.types import Hit
 
 STRONG = 0.65
 """Relevance from which words and meaning agree, where the passage also holds `HELD` of what the question is about."""
@@ -21,6 +22,8 @@ and 4."""
 FLOOR = 0.05
 """Without KOTAE_MIN_RELEVANCE: relevance under which a passage has nothing to do with the question. Of 155 questions
 that share no word with the sentence that answers them one is below it; below 0.1 there are 46."""
+
+SECTIONS = 2  # headings of a line's path that are shown: "Added" alone does not say in which version
 
 POINTER = 30  # characters of a quotation that is not said again
 
@@ -44,11 +47,15 @@ def written(
     excerpts: Sequence[Excerpt], hits: Sequence[Hit], numbers: Sequence[int], language: Language, *, certainly: bool
 ) -> str:
     """The draft: a heading, each passage's lines quoted under the page and section they are from, and what the loop
-    reads of its certainty. `numbers` are those of the hits in the results."""
+    reads of its certainty. `numbers` are those of the hits in the results. Lines of another section of the same passage
+    stand under its heading."""
     blocks = [(_SAYS if certainly else _NEAR).to(language)]
     for excerpt in excerpts:
-        quoted = _quotation(_rows(excerpt.lines), numbers[excerpt.hit])
-        blocks.append(f"**{_place(hits[excerpt.hit].passage, excerpt.lines[0][1])}**\n{quoted}")
+        passage = hits[excerpt.hit].passage
+        page = passage.title or passage.document
+        for headings, lines in groupby(excerpt.lines, key=lambda line: line[1].headings):
+            blocks.append(f"**{_place(page, headings)}**\n{_quotation(_rows(list(lines)), numbers[excerpt.hit])}")
+            page = ""
     found, surely = ("yes", "yes") if certainly else ("partly", "no")
     return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])
 
@@ -58,10 +65,9 @@ def certain(draft: str) -> bool:
     return draft.startswith((_SAYS.en, _SAYS.ja))
 
 
-def _place(passage: Passage, first: Unit) -> str:
-    """The page's title (its name, if it has none) and the section of the first line shown, free of what would end the
-    emphasis."""
-    path = [part for part in (passage.title or passage.document, *first.headings[-1:]) if part.strip()]
+def _place(page: str, headings: Sequence[str]) -> str:
+    """The page, where it is to be said, and the section with the one it is in, free of what would end the emphasis."""
+    path = [part for part in (page, *headings[-SECTIONS:]) if part.strip()]
     return " › ".join(dict.fromkeys(" ".join(part.replace("*", "").split()) for part in path))
 
 
@@ -73,13 +79,14 @@ def _rows(lines: Sequence[tuple[int, Unit]]) -> list[tuple[str, str]]:
     top = min((unit.depth for _, unit in lines if unit.depth), default=0)
     last: tuple[int, Unit] | None = None
     for place, unit in lines:
-        text = _text(unit)
+        text, *more = _texts(unit)
         follows = last is not None and place == last[0] + 1
         if rows and follows and last and unit.kind == last[1].kind == "sentence" and unit.group == last[1].group:
             rows[-1] = "", rows[-1][1] + ("" if language_of(text) == "ja" else " ") + text
         else:
             mark = "  " * (unit.depth - top) + "- " if unit.depth and len(lines) > 1 else ""
             rows.append((mark, text if follows or last is None else f"… {text}"))
+        rows += [("", line) for line in more]
         last = place, unit
     return rows
 
@@ -96,11 +103,16 @@ def _quotation(rows: Sequence[tuple[str, str]], number: int) -> str:
     return "\n".join(written)
 
 
-def _text(unit: Unit) -> str:
-    text = " ".join(unit.text.split())
-    if len(text) > LONGEST:
-        text = text[: LONGEST - 2].rstrip() + " …"
-    return f"`{text}`" if unit.kind == "code" and "`" not in text else text
+def _texts(unit: Unit) -> list[str]:
+    """A unit's text on one line; each line of code on its own, as it is to be typed."""
+    if unit.kind == "code" and "`" not in unit.text:
+        lines = [line for line in _shortened(unit.text).splitlines() if line.strip()]
+        return [f"`{line}`" for line in lines]
+    return [_shortened(" ".join(unit.text.split()))]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 2].rstrip() + " …"
 
 
 def pointer(quote: str) -> str:

@@ -168,8 +168,7 @@ def document_of(row: DocumentRow, markdown: str, stored: list[Passage]) -> Docum
     """The document as it was cut before. `stored` are its passages: pairs are only there, the Markdown says them as
     text."""
     pairs = [QAPair(one.question, one.text) for one in stored if one.question is not None]
-    whole = len(pairs) == len(stored) == row.chunks
-    return Document(row.name, markdown, row.title, tuple(pairs) if whole else ())
+    return Document(row.name, markdown, row.title, tuple(pairs) if len(stored) == row.chunks else ())
 
 
 async def stored(index: Index, row: DocumentRow, generation: int | None = None) -> list[Passage]:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from retrieval.chunking import beside_pairs, pair_begins, row_end
 from retrieval.i18n import Text
 from retrieval.types import Document, Passage, QAPair, RAGToolError
 
@@ -27,7 +28,7 @@ class WrittenPair:
 
 
 def read_pairs(markdown: str, stored: Sequence[Passage]) -> list[WrittenPair]:
-    """The pairs of a document whose passages these are, in order; none where a passage is no pair's.
+    """The pairs of a document whose passages these are, in order; none where one is not found as it was written.
 
     A long answer is several passages with one question; the Markdown has it whole.
     """
@@ -35,7 +36,7 @@ def read_pairs(markdown: str, stored: Sequence[Passage]) -> list[WrittenPair]:
     at = 0
     for passage in stored:
         if passage.question is None:
-            return []
+            continue
         text = passage.text.strip()
         if found and passage.question == " ".join(found[-1].pair.question.split()):
             end = _goes_on(markdown, found[-1], text)
@@ -43,7 +44,7 @@ def read_pairs(markdown: str, stored: Sequence[Passage]) -> list[WrittenPair]:
                 found[-1] = _until(markdown, found[-1], end)
                 at = found[-1].end
                 continue
-        begins = _begins(passage.question, markdown, at)
+        begins = pair_begins(passage.question, markdown, at)
         if begins is None or not markdown.startswith(text, begins.end()):
             return []
         question = markdown[begins.start() + len("Q: ") : begins.end() - len("\nA: ")].rstrip()
@@ -54,7 +55,7 @@ def read_pairs(markdown: str, stored: Sequence[Passage]) -> list[WrittenPair]:
 
 
 def with_pair(document: Document, stored: Sequence[Passage], was: WrittenPair, pair: QAPair | None) -> Document | None:
-    """The document with other words for a pair, or without its row; None without its last one.
+    """The document with other words for a pair, or without its row; None where nothing is left of it.
 
     Raises RAGToolError where the pair is not there (any more).
     """
@@ -65,20 +66,16 @@ def with_pair(document: Document, stored: Sequence[Passage], was: WrittenPair, p
     before, after = document.markdown[: was.start], document.markdown[was.row if pair is None else was.end :]
     words = "" if pair is None else f"Q: {pair.question}\nA: {pair.answer}"
     markdown = before + words + (after.lstrip("\n") if pair is None else after)
-    return replace(document, markdown=markdown.strip("\n"), pairs=kept) if kept else None
+    left = kept or beside_pairs(document.markdown, [one.pair for one in pairs])
+    return replace(document, markdown=markdown.strip("\n"), pairs=kept) if left else None
 
 
 _BEGINS = re.compile(r"^Q: ", re.MULTILINE)
 
 
-def _begins(question: str, markdown: str, at: int) -> re.Match[str] | None:
-    words = r"\s+".join(map(re.escape, question.split()))
-    return re.compile(rf"^Q: {words}\s*\nA: ", re.MULTILINE).search(markdown, at)
-
-
 def _goes_on(markdown: str, one: WrittenPair, text: str) -> int | None:
     """The end of an answer's next passage, which may repeat the last sentences; None where another pair begins."""
-    following = _begins(one.pair.question, markdown, one.end)
+    following = pair_begins(one.pair.question, markdown, one.end)
     if following is not None and markdown.startswith(text, following.end()):
         return None
     at = markdown.find(text, one.start, following.start() if following else len(markdown))
@@ -91,6 +88,5 @@ def _goes_on(markdown: str, one: WrittenPair, text: str) -> int | None:
 def _until(markdown: str, one: WrittenPair, end: int) -> WrittenPair:
     """The pair with its answer up to `end`."""
     start = one.start + markdown[one.start : end].index("\nA: ") + len("\nA: ")
-    row = markdown.find("\n\n", end)
     answer = markdown[start:end].strip()
-    return replace(one, pair=QAPair(one.pair.question, answer), end=end, row=len(markdown) if row < 0 else row)
+    return replace(one, pair=QAPair(one.pair.question, answer), end=end, row=row_end(markdown, end))

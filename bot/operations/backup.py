@@ -231,8 +231,9 @@ async def _gather_pairs(
             first = await index.passages(row.id, range(1), view)
             if not first or first[0].question is None:
                 continue
-            pairs = [(one.question, one.text) for one in await index.passages(row.id, range(MAX_CHUNKS), view)]
-            if len(pairs) == row.chunks:  # else it was replaced meanwhile
+            passages = await index.passages(row.id, range(MAX_CHUNKS), view)
+            pairs = [(one.question, one.text) for one in passages if one.question is not None]
+            if len(passages) == row.chunks:  # else it was replaced meanwhile
                 path = staging / "pairs" / f"{row.id}.json"
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(json.dumps(pairs, ensure_ascii=False), encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
-from retrieval.loaders.file_types import SUFFIXES, suffix_of
+from retrieval.loaders.file_types import DOCUMENTS, suffix_of
 from retrieval.types import RAGToolError
 
 MOST_PAGES = 50_000
@@ -104,7 +104,7 @@ class PageSource(Protocol):
 @dataclass(frozen=True, slots=True)
 class PageFilter:
     """Which files of a tree are pages: those below `folder` whose path below it matches one of `globs` (all, without
-    any), and whose kind can be read."""
+    any), and which are documents; of a kind that cannot be read they are refused in words."""
 
     folder: str = ""
     globs: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class PageFilter:
             if not path.startswith(f"{inside}/"):
                 return None
             path = path[len(inside) + 1 :]
-        if any(part.startswith(".") for part in path.split("/")) or suffix_of(path) not in SUFFIXES:
+        if any(part.startswith(".") for part in path.split("/")) or suffix_of(path) not in DOCUMENTS:
             return None
         return path if not self.globs or any(_matches(path, glob) for glob in self.globs) else None
 

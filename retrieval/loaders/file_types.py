@@ -15,6 +15,9 @@ _OTHERS = {
     "legacy": {".doc", ".xls", ".ppt", ".dot", ".rtf", ".odt", ".ods", ".odp", ".pages", ".numbers", ".key"},
     "packed": {".zip", ".7z", ".rar", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".lzh"},
 }
+DOCUMENTS = SUFFIXES | (_OTHERS["legacy"] - {".key"})
+"""Endings of what people take for documents, those included that cannot be read. A .key is more often a secret than a
+talk."""
 _MAGIC = (
     (b"\x89PNG", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),

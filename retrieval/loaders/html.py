@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from copy import copy
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
@@ -25,6 +26,23 @@ _SILENT = (
 _AROUND = (
     'nav, aside, [role="navigation"], [role="search"], [role="banner"], [role="contentinfo"], [role="complementary"]'
 )
+_KINDS_AROUND = (  # what a page without such elements calls them, in an id or a class, without its hyphens
+    (
+        re.compile(
+            r"(?:site|page|global|main|top|left|right|side|sub|foot|header|footer|g|l)?(?:nav|navi|navbar|navigation|menu|menubar|menulist)"
+        ),
+        True,
+    ),
+    (re.compile(r"(?:site|page|global|main|top)?(?:header|topbar|masthead)"), True),
+    (
+        re.compile(
+            r"(?:site|page|global|main)?footer|copyright|(?:left|right|primary|secondary)?sidebar|breadcrumbs?|topicpath|pankuzu|(?:cookie|consent)(?:banner|bar|notice|dialog)?|skip(?:link|nav|tocontent)?"
+        ),
+        False,
+    ),
+)
+_SMALL = 0.5  # of the words of the page are at least in its main part, whatever that is called
+_LINKED = 0.6  # of the words of a menu are links; what is called one and is none is a canteen's
 _HIDING = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:font-size|opacity|max-height|max-width)\s*:\s*0(?:\.0*)?(?![\d.])"
     r"|(?:left|top|text-indent|margin-left)\s*:\s*-\d{3,}|clip\s*:\s*rect\(\s*[01](?:px)?[ ,]",
@@ -34,6 +52,7 @@ _RULE = re.compile(r"(?P<selectors>[^{}]+)\{(?P<body>[^{}]*)\}")
 _PLAIN_SELECTOR = re.compile(r"(?:[a-zA-Z][\w-]*)?[.#][\w-]+")
 _COLOUR = re.compile(r"(?:^|[;\s])color\s*:\s*([^;!]+)", re.I)
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*(#[0-9a-f]{3,8}|rgba?\([^)]*\)|[a-z]+)", re.I)
+_LONGEST_SPREAD, _WIDEST_SPREAD = 200, 50  # characters of a cell that is repeated, and columns it may reach over
 _WORTH = 0.25  # a main part this small beside the whole page is not the main part
 _NAMED = {"white": (255, 255, 255), "snow": (255, 250, 250), "ivory": (255, 255, 240), "black": (0, 0, 0)}
 
@@ -63,6 +82,7 @@ def readable_part(page: str) -> tuple[str, str, str]:
     for hidden in [*soup.select(_SILENT), *_hidden(soup), *_hidden_by(styles, soup)]:
         hidden.extract()
     _absolute_links(soup)
+    spread_cells(soup)
     part = _main(soup)
     headings = part.find_all("h1")
     return str(part), headings[0].get_text(" ", strip=True) if len(headings) == 1 else title, date
@@ -112,7 +132,81 @@ def _main(soup: BeautifulSoup) -> Tag:
     for around in body.select("header, footer"):
         if around.name == "footer" or not around.find(["h1", "h2"]):
             around.extract()
+    for around in body.select("[id], [class]"):
+        if _called_around(around) and len(around.get_text(strip=True)) < whole * _SMALL:
+            around.extract()
     return body
+
+
+def _called_around(tag: Tag) -> bool:
+    """Whether an element is called a menu, a head or foot of the page, or the like, and looks like it."""
+    if tag.name in ("body", "html") or tag.find("h1"):
+        return False
+    names = [
+        re.sub(r"[^a-z]", "", name.lower())
+        for name in (str(tag.get("id") or ""), *tag.get_attribute_list("class"))
+        if name
+    ]
+    for kind, of_links in _KINDS_AROUND:
+        if any(kind.fullmatch(name) for name in names):
+            return not of_links or _linked(tag)
+    return False
+
+
+def _linked(tag: Tag) -> bool:
+    words = "".join(tag.get_text().split())
+    links = "".join("".join(link.get_text().split()) for link in tag.find_all("a"))
+    return len(links) >= len(words) * _LINKED
+
+
+def spread_cells(soup: BeautifulSoup) -> None:
+    """Cells that reach over several rows are written in each, headings over several columns in each of these: a table
+    of Markdown has no such cells, and what follows them would slip under another heading."""
+    for table in soup.find_all("table"):
+        reaching: dict[int, tuple[int, Tag]] = {}  # column → how many more rows, the cell
+        for row in (row for row in table.find_all("tr") if row.find_parent("table") is table):
+            reaching = _spread_row(row, reaching)
+
+
+def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tuple[int, Tag]]:
+    column = 0
+    below: dict[int, tuple[int, Tag]] = {}
+
+    def place(cell: Tag, rows: int) -> None:
+        nonlocal column
+        if rows > 0 and len(below) < _WIDEST_SPREAD:
+            below[column] = (rows, cell)
+        column += _reach(cell, "colspan")
+
+    for cell in row.find_all(["td", "th"], recursive=False):
+        while column in reaching:
+            rows, above = reaching.pop(column)
+            cell.insert_before(_repeated(above))
+            place(above, rows - 1)
+        place(cell, _reach(cell, "rowspan") - 1)
+        if cell.name == "th" and (columns := min(_reach(cell, "colspan"), _WIDEST_SPREAD)) > 1:
+            del cell["colspan"]
+            for _ in range(columns - 1):
+                cell.insert_after(_repeated(cell))
+    while column in reaching:
+        rows, above = reaching.pop(column)
+        row.append(_repeated(above))
+        place(above, rows - 1)
+    return below
+
+
+def _reach(cell: Tag, over: str) -> int:
+    value = str(cell.get(over) or "")
+    return int(value) if re.fullmatch(r"[1-9]\d{0,3}", value) else 1
+
+
+def _repeated(cell: Tag) -> Tag:
+    """The cell for another place; of a long one only the place."""
+    again = copy(cell)
+    del again["rowspan"]
+    if len(again.get_text()) > _LONGEST_SPREAD:
+        again.clear()
+    return again
 
 
 def _hidden(soup: BeautifulSoup) -> Iterator[Tag]:

@@ -62,8 +62,9 @@ REASONS: dict[str, Text] = {
         "を追加してください。",
     ),
     "legacy": Text(
-        en="This is the old Office format. Save it as .docx, .pptx, .xlsx or PDF and add that.",
-        ja="古い Office 形式のファイルです。.docx、.pptx、.xlsx または PDF で保存し直してから追加してください。",
+        en="Old Office, RTF, OpenDocument and iWork cannot be read. Save it as .docx, .pptx, .xlsx or PDF.",
+        ja="古い Office、RTF、OpenDocument、iWork の形式は読み込めません。"
+        ".docx、.pptx、.xlsx または PDF で保存し直してから追加してください。",
     ),
     "packed": Text(
         en="Archives are not opened. Unpack it and add the files inside.",

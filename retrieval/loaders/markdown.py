@@ -4,6 +4,7 @@ import html
 import re
 
 from retrieval.loaders.dates import stated
+from retrieval.text import HTML_BLOCKS, HTML_TAGS
 
 _YAML = re.compile(r"\A---[ \t]*\n(?P<body>(?:[\w-][^\n]*:.*\n|[ \t#\-].*\n|\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<body>(?:.*\n)*?)\+\+\+[ \t]*(?:\n|\Z)")
@@ -27,6 +28,20 @@ _HIDDEN = re.compile(
 )
 _SHORT_CODE = re.compile(r"\{\{[<%]\s*(?P<hugo>.*?)\s*[%>]\}\}|\{%-?\s*(?P<liquid>.*?)\s*-?%\}", re.DOTALL)
 _QUOTED = re.compile(r"(?:(?P<key>\w+)=)?[\"“](?P<value>[^\"”]*)[\"”]")
+_MODULE = re.compile(
+    r"^(?:import\s+(?:[\w*{][^'\"\n]*\sfrom\s+)?(['\"])[^'\"\n]+\1|export\s+(?:const|default)\s[^\n]*);?[ \t]*$", re.M
+)
+_ADMONITION = re.compile(
+    r"^[ \t]*:{3,}[ \t]*(?:\{?[\w-]+\}?)?(?:[ \t]*\[(?P<name>[^\]\n]+)\]|[ \t]+(?P<title>[^\n{]*?))?"
+    r"[ \t]*(?:\{[^}\n]*\})?[ \t]*$",
+    re.MULTILINE,
+)
+_MARKED_BOX = re.compile(
+    r"^(?P<quote>[ \t]*>[ \t]*)\[!\w+\][+-]?[ \t]*(?P<name>[^\n]*)$"  # GitHub, Obsidian
+    r"|^[ \t]*(?:!!!|\?\?\?\+?)[ \t]+[\w -]+?(?:[ \t]+\"(?P<title>[^\"\n]*)\")?[ \t]*$",  # MkDocs
+    re.MULTILINE,
+)
+_WIKI_LINK = re.compile(r"(?<!!)\[\[(?!\s)(?:[^\[\]\n|]+\|)?(?P<text>[^\[\]\n|]+)(?<!\s)\]\]")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$", re.MULTILINE)
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\]\n]*)\](?:\((?P<src>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+[\"'][^)]*[\"'])?\s*\)|\[[^\]\n]*\])"
@@ -39,22 +54,6 @@ _ANCHOR = re.compile(r"<a\b[^>]*?\bhref\s*=\s*[\"']?(?P<href>[^\"'\s>]+)[^>]*>(?
 _PICTURE = re.compile(r"<img\b[^>]*?\balt\s*=\s*(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')[^>]*>", re.IGNORECASE)
 _TABLE = re.compile(r"<table\b[^>]*>.*?</table\s*>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?(?P<name>[A-Za-z][A-Za-z0-9]*)(?:\s[^<>]*)?/?>")
-_INLINE = frozenset(
-    re.findall(
-        r"\w+",
-        "a abbr acronym b bdi bdo big cite code data del dfn em embed font i iframe img input ins kbd"
-        " label map mark meta object param picture q rp rt ruby s samp small source span strike strong sub"
-        " sup svg time tt u var video wbr audio button canvas link select option textarea path g use",
-    )
-)
-_BLOCK = frozenset(
-    re.findall(
-        r"\w+",
-        "address article aside blockquote body br caption center col colgroup dd details dialog div dl dt"
-        " fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hgroup hr html li main menu"
-        " nav ol p pre section summary table tbody td tfoot th thead title tr ul",
-    )
-)
 
 
 def front_matter(text: str) -> tuple[str, str, str]:
@@ -92,6 +91,8 @@ def tidy(text: str) -> str:
     for silent in (_COMMENT, _SILENT, _HIDDEN):
         text = silent.sub("", text)
     text = _SHORT_CODE.sub(_short_code, text)
+    text = _ADMONITION.sub(_box, _MODULE.sub("", text))
+    text = _WIKI_LINK.sub(lambda link: link["text"], _MARKED_BOX.sub(_box, text))
     text = _ATTRIBUTES.sub("", text)
     text = _TABLE.sub(_table, text)
     text = _ANCHOR.sub(_link, _PICTURE.sub(lambda image: image["double"] or image["single"] or "", text))
@@ -126,6 +127,15 @@ def _short_code(found: re.Match[str]) -> str:
     return words[-1] if words else ""
 
 
+def _box(found: re.Match[str]) -> str:
+    """How a box around some lines begins or ends (`:::note[Title]`, `!!! note "Title"`, `> [!NOTE] Title`): its
+    title, if it has one."""
+    parts = found.groupdict()
+    title = (parts["name"] or parts["title"] or "").strip()
+    quote = parts.get("quote") or ""
+    return f"{quote}**{title}**" + ("" if quote else "\n") if title else quote
+
+
 def _link(anchor: re.Match[str]) -> str:
     text = " ".join(_TAG.sub(" ", anchor["text"]).split())
     return f"[{text}]({html.unescape(anchor['href'])})" if text else ""
@@ -147,15 +157,17 @@ def _tag(found: re.Match[str]) -> str:
     """The text that a tag leaves behind; `<your-name>` and `<T>` are no tags of HTML and stay."""
     name = found["name"].lower()
     closing = found.group().startswith("</")
+    if found.string[found.string.rfind("\n", 0, found.start()) + 1 :].startswith("|") and name in HTML_BLOCKS:
+        return " "  # a row of a table is one line
     if name in ("td", "th"):
         return " | " if closing else ""
     if name in ("li", "h1", "h2", "h3", "h4", "h5", "h6") and not closing:
         return "\n- " if name == "li" else "\n\n" + "#" * int(name[1]) + " "
     if name in ("p", "div", "section", "article", "h1", "h2", "h3", "h4", "h5", "h6", "summary", "blockquote", "table"):
         return "\n\n"
-    if name in _BLOCK:
+    if name in HTML_BLOCKS:
         return "\n"
-    return "" if name in _INLINE else found.group()
+    return "" if name in HTML_TAGS else found.group()
 
 
 def _unquoted(value: str) -> str:

@@ -4,21 +4,29 @@ through openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own read
 import datetime
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
 
 import openpyxl  # type: ignore[import-untyped]
+from bs4 import BeautifulSoup
 from markitdown import DocumentConverter, DocumentConverterResult, StreamInfo
 from markitdown.converters import DocxConverter, EpubConverter, HtmlConverter, PptxConverter
+from openpyxl.utils import column_index_from_string  # type: ignore[import-untyped]
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
-from retrieval.loaders.html import decode_page, readable_part, without_hidden
+from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
-from retrieval.loaders.tables import Written, write_rows
+from retrieval.loaders.tables import Written, names_columns, write_rows
 from retrieval.types import QAPair
 
 _UNDERLINE = re.compile(r"</?u>")
 _STYLES = "p[style-name='Title'] => h1:fresh"  # Word's own title is no heading to its converter
+_NAMELESS_TABLE = re.compile(r"^\|(?: +\|)+\n(?P<rule>\|(?: -+ \|)+)\n(?P<table>\|.*\|(?:\n\|.*\|){2,})$", re.MULTILINE)
+_CELL = re.compile(r"(?<!\\)\|")
+_BOLD = re.compile(r"\*\*[^*]+\*\*")
+_FIGURE = re.compile(r"\d")
+_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 _VANISHED = re.compile(rb"<w:r(?:\s[^>]*)?>(?:(?!</w:r>|<w:r[\s>]).)*?<w:vanish\s*/>.*?</w:r>", re.DOTALL)
 
 
@@ -33,7 +41,22 @@ def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     parts = open_archive(data, ".docx", limits)
     date = stated_by(parts)
     parts = {name: _VANISHED.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
-    return _converted(_convert(DocxConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
+    return _converted(_convert(_WordConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
+
+
+class _WordConverter(DocxConverter):
+    """Word's cells over several rows are written in each, before Markdown is made of the page."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._html_converter = _SpreadingConverter()
+
+
+class _SpreadingConverter(HtmlConverter):
+    def convert(self, file_stream: BinaryIO, stream_info: StreamInfo, **kwargs: Any) -> DocumentConverterResult:
+        soup = BeautifulSoup(file_stream.read().decode("utf-8"), "html.parser")
+        spread_cells(soup)
+        return super().convert(io.BytesIO(str(soup).encode("utf-8")), stream_info, **kwargs)
 
 
 def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
@@ -59,12 +82,28 @@ def read_page(data: bytes) -> tuple[str, str, str]:
 
 
 def _converted(markdown: str) -> str:
-    return _UNDERLINE.sub("", tidy_images(markdown))
+    return _NAMELESS_TABLE.sub(_with_names, _UNDERLINE.sub("", tidy_images(markdown)))
+
+
+def _with_names(table: re.Match[str]) -> str:
+    """Word does not say which row names the columns, nor do many pages: the first of a table does where it looks like
+    names. In a form each name stands beside its value, in two or four columns: there the first row has to differ."""
+    first, *rows = ([cell.strip() for cell in _CELL.split(row)[1:-1]] for row in table["table"].split("\n"))
+    form = len(first) % 2 == 0 and not all(map(_BOLD.fullmatch, first)) and not _tells_figures(first, rows)
+    if form or not all(first) or not names_columns(first):
+        return table.group()
+    return table["table"].replace("\n", f"\n{table['rule']}\n", 1)
+
+
+def _tells_figures(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a column has figures in each of these rows and none in the first one."""
+    columns = zip(first, *rows, strict=False)
+    return any(not _FIGURE.search(name) and all(map(_FIGURE.search, below)) for name, *below in columns)
 
 
 def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
-    """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last
-    computed."""
+    """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last computed,
+    and a cell that was merged over several rows is a value of each."""
     archive = open_archive(data, ".xlsx", limits)
     book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True)
     parts: list[str] = []
@@ -74,13 +113,14 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
         if sheet.sheet_state != "visible":
             continue
         sheet.reset_dimensions()  # the file's own claim may be wrong
+        merged = _MergedCells(archive.get(sheet._worksheet_path.lstrip("/"), b""))
         rows: list[list[str]] = []
-        for row in sheet.iter_rows():
+        for number, row in enumerate(sheet.iter_rows(), 1):
             cells = [_cell(cell.value, cell.number_format if cell.value is not None else "") for cell in row]
             while cells and not cells[-1]:
                 cells.pop()
             if cells:
-                rows.append(cells)
+                rows.append(merged.spread(cells, number))
                 count += 1
             if count > limits.rows + len(book.worksheets):
                 raise FileRefused("rows", limit=limits.rows)
@@ -89,6 +129,30 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
             parts.append(f"## {sheet.title}\n\n{written.markdown}")
             pairs += written.pairs
     return Written("\n\n".join(parts), tuple(pairs)), stated_by(archive)
+
+
+class _MergedCells:
+    """The cells of a sheet that were merged with those below them, while its rows are read in order."""
+
+    def __init__(self, sheet: bytes) -> None:
+        """`sheet`: its part of the file."""
+        self._begin: dict[int, list[tuple[int, int]]] = {}  # row, from 1 → columns, from 0, and their last rows
+        self._open: dict[int, tuple[int, str]] = {}  # column → last row, value
+        for left, first, right, last in _MERGED.findall(sheet):
+            if left == right and int(first) < int(last):
+                column = column_index_from_string(left.decode()) - 1
+                self._begin.setdefault(int(first), []).append((column, int(last)))
+
+    def spread(self, cells: list[str], row: int) -> list[str]:
+        """The cells of a row with what reaches into it from above."""
+        self._open = {column: (last, value) for column, (last, value) in self._open.items() if row <= last}
+        for column, (_, value) in self._open.items():
+            cells += [""] * (column + 1 - len(cells))
+            cells[column] = cells[column] or value
+        for column, last in self._begin.get(row, ()):
+            if column < len(cells):
+                self._open[column] = last, cells[column]
+        return cells
 
 
 def _cell(value: object, number_format: str) -> str:

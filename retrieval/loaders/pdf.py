@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from itertools import permutations
 
 import pypdfium2  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
@@ -20,10 +21,12 @@ _JAPANESE = r"\u3000-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\
 _JAPANESE_END = re.compile(rf"[{_JAPANESE}]$")
 _JAPANESE_START = re.compile(rf"^[{_JAPANESE}]")
 _STOP = re.compile(r"[。．！？!?｡」』】.:：;；]$|[.!?][\"'”’)]$")
+_OPEN = re.compile(r"[(（][^)）]*$")  # an abbreviation in brackets ends no sentence
 _ITEM = re.compile(
     r"^\s*(?:[-–—*•・●○◆◇■□▪▶►※✓☑→|#]|[(（]?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4}|[一二三四五六七八九十]{1,3})[)）.．、](?:\s|(?=[^\d]))"
     r"|[①-⑳]|第\s*[0-9０-９一二三四五六七八九十百]+\s*[条章節項部]|Q\d*[.:：]|A\d*[.:：])"
 )
+_NUMBERED = re.compile(r"(?=[(（\d第①-⑳])" + _ITEM.pattern)
 _RULE = re.compile(r"[-=_*~.・─━―]{3,}")
 _HYPHENATED = re.compile(r"(?P<head>[^\W\d_]+)-$")
 _FULL = 0.72  # of the page's usual longest line: shorter lines end on purpose
@@ -55,6 +58,8 @@ def reflow(pages: Sequence[str]) -> str:
                 last = line
                 continue
             else:
+                if _NUMBERED.match(last) and not (_ITEM.match(line) or line[:1].islower()):
+                    out.append("")  # a numbered heading: Markdown would take the line below for more of it
                 last = line
             out.append(line)
         out.append("")
@@ -67,7 +72,8 @@ def _goes_on(line: str, following: str, usual: float) -> bool:
         return False
     if _HYPHENATED.search(line) and following[:1].islower():
         return True
-    if _STOP.search(line) or max(usual, _NARROWEST) * _FULL > _width(line):
+    ended = _STOP.search(line) and not _OPEN.search(line)
+    if ended or max(usual, _NARROWEST) * _FULL > _width(line):
         return False
     if _JAPANESE_END.search(line) or _JAPANESE_START.match(following):
         return True
@@ -94,16 +100,33 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
             body.pop(0)
     if len(bodies) < _FEWEST_PAGES:
         return bodies
+    running: list[str] = []
     for edge in (0, -1):
         for _ in range(2):
-            shapes = Counter(re.sub(r"\d+", "0", body[edge]) for body in bodies if len(body) > 1)
+            shapes = Counter(_shape(body[edge]) for body in bodies if len(body) > 1)
             shape, count = shapes.most_common(1)[0] if shapes else ("", 0)
             if not shape or count < max(_FEWEST_PAGES, len(bodies) * _REPEATED):
                 break
-            for body in bodies:
-                if len(body) > 1 and re.sub(r"\d+", "0", body[edge]) == shape:
-                    body.pop(edge)
+            running.append(shape)
+            _drop(bodies, edge, {shape})
+    # A page with a table is read in another way: what is first elsewhere may be last there, and two lines one.
+    worded = [shape for shape in running if re.search(r"[^\W\d_]", shape)]
+    anywhere = {*worded, *map("".join, permutations(running, 2))} if worded else set()
+    for edge in (0, 0, -1, -1):
+        _drop(bodies, edge, anywhere)
     return bodies
+
+
+def _drop(bodies: list[list[str]], edge: int, shapes: set[str]) -> None:
+    for body in bodies:
+        if len(body) > 1 and _shape(body[edge]) in shapes:
+            body.pop(edge)
+            while len(body) > 1 and not body[edge]:
+                body.pop(edge)
+
+
+def _shape(line: str) -> str:
+    return "".join(re.sub(r"\d+", "0", line).split())
 
 
 def _usual_width(lines: list[str]) -> float:

@@ -36,7 +36,7 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     above: list[str] = []
     while widest > 1 and filled and sum(map(bool, filled[0])) == 1:
         above.append(next(filter(None, filled.pop(0))))
-    if len(filled) > 1 and _names_columns(filled[0]):
+    if len(filled) > 1 and names_columns(filled[0]):
         written = write_records(filled[0], filled[1:])
     else:
         written = Written("\n".join("- " + ", ".join(map(_one_line, filter(None, row))) for row in filled))
@@ -81,7 +81,8 @@ def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[li
     return rows
 
 
-def _names_columns(row: Sequence[str]) -> bool:
+def names_columns(row: Sequence[str]) -> bool:
+    """Whether the cells of a first row look like the names of columns: mostly different, short, and no numbers."""
     names = [cell for cell in row if cell]
     return len(set(names)) * 2 > len(names) and not any(
         len(name) > _LONGEST_NAME or (_NUMBER.fullmatch(name) and not _YEAR.fullmatch(name)) for name in names

@@ -18,6 +18,18 @@ LONG_JA = "パスワード管理ツールのデータベースは、利用者の
         ("Read [the\npage](\n/page) first.", "Read [the page]( /page) first."),
         ("> quoted text that\n> goes on", "quoted text that goes on"),
         ("- an item\n  that goes on\n- another", "- an item that goes on\n- another"),
+        ("AUTH_FAILED\n:   Your token is old.\n\nMTU\n: 1400", "AUTH_FAILED:   Your token is old.\n\nMTU: 1400"),
+        (f"{LONG} ask Dr.\nSmith for it.", f"{LONG} ask Dr. Smith for it."),
+        (f"{LONG}\nsync it.\nFrance 40 EUR\nJapan 66 EUR", f"{LONG} sync it.\nFrance 40 EUR\nJapan 66 EUR"),
+        (
+            f"{LONG_JA}\nイブにも、利用者が設定したとおりに毎晩同期します。\n第３条 終わる。",
+            f"{LONG_JA}イブにも、利用者が設定したとおりに毎晩同期します。\n第３条 終わる。",
+        ),
+        (
+            "（１）本人の結婚　５日\n（２）子の結婚　２日\n第４条　休暇は会社に届け出る。",
+            "（１）本人の結婚　５日\n（２）子の結婚　２日\n第４条　休暇は会社に届け出る。",
+        ),
+        ("（１）消去する。\n　なおSSDは壊す。\n（２）返却する。", "（１）消去する。なおSSDは壊す。\n（２）返却する。"),
         ("営業時間：9時から\n定休日：日曜", "営業時間：9時から\n定休日：日曜"),
         (f"{LONG}\n- item", f"{LONG}\n- item"),
         (f"{LONG}\n\nsync it.", f"{LONG}\n\nsync it."),
@@ -44,6 +56,29 @@ def test_where_links_are() -> None:
 def test_plain_text_and_markup_are_cleaned_alike(text: str, plain: str) -> None:
     assert clean(text) == plain
     assert clean(f"{text}<br>") == plain
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Write to <desk@corp.example> first.", "Write to desk@corp.example first."),
+        ("Look at <https://wiki.example/a?b=1>.", "Look at https://wiki.example/a?b=1."),
+        ("Run forget <your name> and <T>.", "Run forget <your name> and <T>."),
+        ('A <b>bold</b> <span class="x">word</span><br/>here', "A bold word here"),
+        ('<Tab label="mac">Open <Key>it</Key></Tab>', "Open it"),
+    ],
+)
+def test_addresses_and_placeholders_are_read_and_tags_are_not(text: str, read: str) -> None:
+    assert clean(text) == read
+
+
+def test_lines_that_stand_for_themselves_are_told_from_sentences_of_one_line() -> None:
+    lines = units("France: 40 EUR\nJapan: 66 EUR. Less for half a day.")
+    assert [(unit.text, unit.group) for unit in lines] == [
+        ("France: 40 EUR", lines[0].group),
+        ("Japan: 66 EUR.", lines[0].group + 1),
+        ("Less for half a day.", lines[0].group + 1),
+    ]
 
 
 def test_lines_of_a_paragraph_are_joined_and_links_over_lines_are_understood() -> None:

@@ -185,7 +185,7 @@ def test_addresses_of_links_stay_in_the_text() -> None:
 
 
 def pairs(*made: QAPair, max_tokens: int = 512) -> list[Chunk]:
-    document = Document("faq.csv", "ignored", "FAQ", made)
+    document = Document("faq.csv", "\n\n".join(f"Q: {one.question}\nA: {one.answer}" for one in made), "FAQ", made)
     return chunks(document, max_chars=2048, max_tokens=max_tokens, measure=measure)
 
 
@@ -207,6 +207,51 @@ def test_a_question_too_long_to_be_one_becomes_text() -> None:
     assert {chunk.question for chunk in made} == {None}
     assert made[-1].text.endswith("はい。")
     assert texts(pairs(QAPair("No answer yet?", " "))) == ["No answer yet?"]
+
+
+SHEETS = """## Staff
+
+- name: Sato, extension: 12
+
+## FAQ
+
+Q: When is
+lunch?
+A: At noon.
+
+In the canteen.
+team: office
+
+Q: Who cooks?
+A: Ann.
+
+## More
+
+Q: When is supper?
+A: At six."""
+
+
+def test_what_stands_beside_the_pairs_of_a_document_is_found_too() -> None:
+    asked = (
+        QAPair("When is\nlunch?", "At noon.\n\nIn the canteen."),
+        QAPair("Who cooks?", "Ann."),
+        QAPair("When is supper?", "At six."),
+    )
+    made = chunks(Document("a.xlsx", SHEETS, "a", asked), max_chars=2048, max_tokens=512, measure=measure)
+    assert [(chunk.question, chunk.headings, chunk.text) for chunk in made] == [
+        ("When is lunch?", (), "At noon.\n\nIn the canteen."),
+        ("Who cooks?", (), "Ann."),
+        ("When is supper?", (), "At six."),
+        (None, ("Staff",), "- name: Sato, extension: 12"),
+    ]
+    parts = (QAPair("When is lunch?", "At noon."), QAPair("When is lunch?", "In the canteen."), *asked[1:])
+    again = chunks(Document("a.xlsx", SHEETS, "a", parts), max_chars=2048, max_tokens=512, measure=measure)
+    assert [chunk.text for chunk in again if chunk.question is None] == ["- name: Sato, extension: 12"]
+
+
+def test_a_pair_that_stands_there_twice_is_no_text() -> None:
+    twice = pairs(QAPair("Open?", "Yes."), QAPair("Open?", "Yes."), QAPair("Open?", "Not on Sundays."))
+    assert [chunk.question for chunk in twice] == ["Open?"] * 3
 
 
 # -- limits ---------------------------------------------------------------------------------------------------------

@@ -154,7 +154,8 @@ async def test_the_dictionary_is_put_down_behind_a_batch(index: EdgeIndex) -> No
 
 
 async def test_pairs_keep_their_question(index: EdgeIndex) -> None:
-    faq = Document("faq.csv", "…", "FAQ", (QAPair("VPN の MTU は？", "1400 です。"), QAPair("Who?", "Sato.")))
+    written = "Q: VPN の MTU は？\nA: 1400 です。\n\nQ: Who?\nA: Sato."
+    faq = Document("faq.csv", written, "FAQ", (QAPair("VPN の MTU は？", "1400 です。"), QAPair("Who?", "Sato.")))
     assert await Ingest(HashEmbedder(), SPARSE, index).write(faq, about(), born=1, version="v1") == 2
     first, _ = await index.passages("d1", range(2), see(1))
     assert (first.question, first.text) == ("VPN の MTU は？", "1400 です。")

@@ -5,10 +5,25 @@ import gc
 from subprocess import PIPE
 from typing import Any
 
+import pytest
 from markdown_it import MarkdownIt
 from markdown_it.ruler import Ruler
 
+from retrieval.text import sentences
 from tests.bot.program import Process, environment
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Q1. 駐輪場は？ A1. 地下です。", ["Q1. 駐輪場は？", "A1. 地下です。"]),
+        ("12. First things first. Then rest.", ["12. First things first.", "Then rest."]),
+        ("It is for Q1. What now?", ["It is for Q1.", "What now?"]),
+        ("Yes. On Mondays.", ["Yes.", "On Mondays."]),
+    ],
+)
+def test_a_label_is_not_a_sentence_of_its_own(text: str, said: list[str]) -> None:
+    assert sentences(text) == said
 
 
 def test_no_parser_is_still_to_be_compiled_when_the_first_texts_come() -> None:

@@ -195,6 +195,26 @@ async def test_a_nested_list_is_quoted_as_one_and_cited_at_its_end() -> None:
     ]
 
 
+async def test_lines_of_another_section_stand_under_its_heading() -> None:
+    page = passage(
+        "changes.md",
+        "### Added\n\n- Refunds by card\n\n### Removed\n\n- Refunds by fax",
+        collection="handbook",
+        headings=("Releases", "4.12.0"),
+    )
+    last = answer(await turn("What happened to refunds by fax?", Library((page,), relevance=0.95)))
+    assert last.text.split("\n\n")[1:] == [
+        "**changes.md › 4.12.0 › Added**\n> Refunds by card [1]",
+        "**4.12.0 › Removed**\n> Refunds by fax [1]",
+    ]
+
+
+async def test_lines_that_stand_for_themselves_are_rows_of_their_own() -> None:
+    page = passage("rates.md", "Refunds in France: 40 EUR\nRefunds in Japan: 66 EUR", collection="handbook")
+    text = answer(await turn("How high are refunds in Japan?", Library((page,), relevance=0.95))).text
+    assert text.splitlines()[3:] == ["> Refunds in France: 40 EUR", "> Refunds in Japan: 66 EUR [1]"]
+
+
 async def test_what_has_nothing_to_do_with_the_question_is_not_shown() -> None:
     events = await turn("出張のお土産は？", Library(relevance=0.02))
     last = answer(events)
@@ -224,6 +244,12 @@ async def test_commands_and_long_lines_are_written_as_such() -> None:
     text = answer(await turn("vpn restart", Library((page,)))).text
     assert "> `vpn restart`" in text
     assert " … [1]" in text
+
+
+async def test_commands_that_follow_each_other_stay_lines() -> None:
+    page = passage("vpn.md", "```sh\nvpn stop --all\n\nvpn restart\n```", collection="it-guides")
+    text = answer(await turn("vpn restart", Library((page,)))).text
+    assert "> `vpn stop --all`\n> `vpn restart` [1]" in text
 
 
 async def test_a_follow_up_is_searched_with_the_question_before_it() -> None:

@@ -259,6 +259,18 @@ async def test_pairs_stay_pairs(library: Library) -> None:
     assert await whole(library, document) == before
 
 
+async def test_what_stands_beside_pairs_stays_when_it_is_indexed_anew(library: Library) -> None:
+    text = '{"port": "Otaru", "faq": [{"question": "Who runs the harbour?", "answer": "Sato does."}]}'
+    document = await added(library, "harbour.json", text)
+    before = await whole(library, document)
+    assert [(question, words) for _, words, question in before] == [
+        ("Who runs the harbour?", "Sato does."),
+        (None, "port: Otaru"),
+    ]
+    assert await library.knowledge.reindex(document, READERS)
+    assert await whole(library, document) == before
+
+
 async def test_what_cannot_be_indexed_anew_stays_as_it_is(library: Library, embedder: Slow) -> None:
     document = await added(library, "rules.md", OLD)
     embedder.fail_with = "harbour"

@@ -88,6 +88,17 @@ def test_a_page_of_text_has_no_pairs() -> None:
     assert read_pairs(page.markdown, cut(page)) == []
 
 
+def test_the_pairs_of_a_sheet_beside_others_are_read_and_the_last_one_leaves_the_others() -> None:
+    doc = document(SHEET[:2])
+    doc = Document("a.xlsx", f"## Staff\n\n- name: Sato\n\n## FAQ\n\n{doc.markdown}", "a", doc.pairs)
+    (only,) = read_pairs(doc.markdown, cut(doc))
+    assert line(only.pair) == line(doc.pairs[0])
+    left = with_pair(doc, cut(doc), only, None)
+    assert left is not None
+    assert [passage.text for passage in cut(left)] == ["- name: Sato\n\n## FAQ"]
+    assert left.pairs == ()
+
+
 WORDS = st.text(st.sampled_from("ab QA:\n。、はい"), min_size=1, max_size=12).filter(lambda text: bool(text.strip()))
 
 

@@ -180,6 +180,20 @@ async def test_pairs_scopes_and_ids_come_back(tmp_path: Path) -> None:
     ]
 
 
+async def test_what_stands_beside_pairs_comes_back(tmp_path: Path) -> None:
+    async with opened(tmp_path / "old") as library:
+        await library.add(
+            "a.json", '{"port": "Otaru", "faq": [{"question": "Who runs the harbour?", "answer": "Sato."}]}'
+        )
+    _as_settings_say(tmp_path / "old")
+    made = await back_up(at(tmp_path / "old"), tmp_path)
+    await restored(made.file, tmp_path / "new")
+    assert await texts(tmp_path / "new") == [
+        ("a.json", "Sato.", "Who runs the harbour?"),
+        ("a.json", "port: Otaru", None),
+    ]
+
+
 async def test_without_an_index_pairs_become_text_and_it_is_said(tmp_path: Path) -> None:
     settings = await home(tmp_path / "old")
     shutil.rmtree(settings.home / "vectors")

@@ -47,8 +47,10 @@ from bot.store.usage import Usage
 from bot.store.vector_stores import VectorStores
 from bot.turns.budget import Budget, BudgetLimits
 from bot.types import Actor, Audience, Place, Upload
+from retrieval.loaders.json import read_json
+from retrieval.loaders.limits import ParsingLimits
 from retrieval.loaders.loader import Loader
-from retrieval.types import EVERYONE, TEAM, Document, QAPair, Readers
+from retrieval.types import EVERYONE, TEAM, Document, Readers
 from tests.bot.acting import Clock
 from tests.bot.library import Library, opened
 from tests.bot.sample_turns import settings
@@ -156,7 +158,8 @@ class PlainLoader(Loader):
     async def load(self, name: str, data: bytes) -> Document:
         text = data.decode()
         if name.endswith(".json"):
-            return Document(name, text, name, tuple(QAPair(**row) for row in json.loads(text)))
+            written = read_json(text, ParsingLimits())
+            return Document(name, written.markdown, name, written.pairs)
         return Document(name, text, name)
 
 

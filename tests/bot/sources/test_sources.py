@@ -348,6 +348,16 @@ async def test_a_file_of_git_lfs_is_refused_in_words(home: Home) -> None:
     assert ref == "b.md" and "Git LFS" in why.en and "Git LFS" in why.ja
 
 
+@BOTH
+async def test_documents_of_a_kind_that_cannot_be_read_are_named_and_other_files_are_not(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(a_md="A.", rules_doc="old", talk_pages="old", server_key="secret", b_png="picture", c_py="print()")
+    report = await home.follow(tree)
+    assert [ref for ref, _ in report.refused] == ["rules.doc", "talk.pages"]
+    assert all("Office" in why.en and "Office" in why.ja for _, why in report.refused)
+    assert await home.names() == ["a.md"]
+
+
 async def test_a_refused_page_is_not_read_again_until_it_changes(home: Home) -> None:
     source = await followed(home)
     memory = Memory({"a.md": "Fine.", "b.pdf": "no pdf"})

@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import docx
@@ -178,6 +178,52 @@ async def test_word(loader: Loader) -> None:
     assert "秘密" not in document.markdown
     english = await loader.load("test.docx", (FILES / "test.docx").read_bytes())
     assert "# Abstract" in english.markdown and "data:image" not in english.markdown
+
+
+def table_docx(rows: Sequence[Sequence[str]], merged: tuple[int, int] | None = None) -> bytes:
+    """A document with one table; `merged`: the rows of the first column from … to that are one cell."""
+    document = docx.Document()
+    table = document.add_table(rows=len(rows), cols=len(rows[0]))
+    for row, texts in zip(table.rows, rows, strict=True):
+        for cell, text in zip(row.cells, texts, strict=True):
+            cell.text = text
+    if merged:
+        table.cell(merged[0], 0).merge(table.cell(merged[1], 0))
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+async def test_the_first_row_of_a_table_in_word_names_its_columns(loader: Loader) -> None:
+    rows = [["Name", "Extension"], ["Sato", "12"], ["Kim", "14"]]
+    names = (await loader.load("a.docx", table_docx(rows))).markdown.splitlines()[0]
+    assert names == "| Name | Extension |"
+    rows = [["Amount", "Approver", "Quotes"], ["1,000", "lead", "1"], ["", "board", "3"]]
+    document = await loader.load("a.docx", table_docx(rows, merged=(1, 2)))
+    assert document.markdown.splitlines() == [
+        "| Amount | Approver | Quotes |",
+        "| --- | --- | --- |",
+        "| 1,000 | lead | 1 |",
+        "| 1,000 | board | 3 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["Name", "Sato"], ["Office", "Osaka"], ["Room", "7"]],  # each row is a name and its value
+        [["Name", "Sato", "Team", "Sales"], ["Start", "1 May", "End", "9 May"], ["Reason", "Trip", "Lead", "Kofi"]],
+        [["2,400", "lead", "1"], ["1,000", "head", "2"], ["3,000", "board", "3"]],
+        [["Amount", "", "Quotes"], ["1,000", "head", "2"], ["3,000", "board", "3"]],
+        [["Name", "Sato", "Room"], ["Office", "Osaka", "7"]],
+    ],
+)
+async def test_a_first_row_in_word_that_names_no_columns_stays_a_row(
+    loader: Loader, rows: Sequence[Sequence[str]]
+) -> None:
+    lines = (await loader.load("a.docx", table_docx(rows))).markdown.splitlines()
+    assert lines[0].replace("|", "").strip() == ""
+    assert len(lines) == len(rows) + 2
 
 
 async def test_slides(loader: Loader) -> None:

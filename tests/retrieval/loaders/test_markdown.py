@@ -1,5 +1,6 @@
 """Markdown and web pages keep what their readers see and lose the rest."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,19 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
         ('![構成図](img/a_(1).png "t") と ![](b.png)', "構成図 と "),
         ("[本文](https://example.com/x) [同じ][ref]", "[本文](https://example.com/x) [同じ][ref]"),
         ("[bad](javascript:alert(1)) [none]()", "bad none"),
+        (
+            "import Tabs from '@theme/Tabs';\nimport './a.css'\n\nimport it from here, then stop.",
+            "\n\n\nimport it from here, then stop.",
+        ),
+        (":::info\n注意\n:::\n\n::: tip Mind this\nNow\n:::", "\n注意\n\n\n**Mind this**\n\nNow\n"),
+        (":::note[Title]{.wide}\nx\n:::", "**Title**\n\nx\n"),
+        ("> [!WARNING]\n> Never.\n\n> [!tip]- Mind\n> Now.", "> \n> Never.\n\n> **Mind**\n> Now."),
+        (
+            '!!! note "Freeze"\n    In May.\n\n!!! note\n    In June.\n\nStop!!! now',
+            "**Freeze**\n\n    In May.\n\n\n    In June.\n\nStop!!! now",
+        ),
+        ("See [[Calendar|the calendar]], [[Rollback]] and [[ -f x ]].", "See the calendar, Rollback and [[ -f x ]]."),
+        ("| a | b<br>c |\n| d | <ul><li>e</li><li>f</li></ul> |", "| a | b c |\n| d |   e  f   |"),
         ("## 題 {#anchor}\n{: .no_toc}\n本文", "## 題\n\n本文"),
         ("R&amp;D &lt;b&gt;", "R&D <b>"),
         ("<h2>節</h2><ul><li>一</li><li>二</li></ul>", "\n\n## 節\n\n\n\n- 一\n\n- 二\n\n"),
@@ -138,3 +152,47 @@ def test_a_page_is_decoded_as_it_declares_or_as_it_looks() -> None:
 def test_links_without_a_known_page_keep_their_words_only() -> None:
     html, _, _ = readable_part('<a href="/x">あ</a><a href="#y">い</a><a href="https://e.example/">う</a>')
     assert html == '<a>あ</a><a>い</a><a href="https://e.example/">う</a>'
+
+
+AROUND = (
+    '<div id="globalNav"><ul><li><a>Products</a></li><li><a>Prices</a></li></ul></div>'
+    '<div class="breadcrumb">Home &gt; Staff</div><div class="cookie-banner">We use cookies.</div>'
+    '<div class="content"><h1>Canteen</h1><p>Open from noon to two o’clock on every working day.</p>{menu}</div>'
+    '<div class="page-footer">Imprint</div>'
+)
+
+
+def test_what_is_called_a_menu_or_a_foot_is_left_out_of_a_page() -> None:
+    html, _, _ = readable_part(AROUND.format(menu=""))
+    assert "Open from noon" in html
+    for unseen in ("Products", "Home", "cookies", "Imprint"):
+        assert unseen not in html
+
+
+def test_a_menu_without_links_is_something_to_eat_and_the_main_part_may_have_any_name() -> None:
+    assert "Lentil soup" in readable_part(AROUND.format(menu='<div class="menu"><p>Lentil soup</p></div>'))[0]
+    assert "Salmon" in readable_part('<div class="sidebar"><p>Salmon swim upstream.</p></div><p>Fish</p>')[0]
+
+
+def test_cells_over_several_rows_are_written_in_each() -> None:
+    html, _, _ = readable_part(
+        "<table><tr><th>Item</th><th colspan=2>Price</th></tr>"
+        "<tr><td rowspan=2>AX</td><td>10</td><td>20</td></tr><tr><td>11</td><td rowspan=9>21</td></tr>"
+        "<tr><td>BX</td><td>12</td></tr></table>"
+    )
+    rows = [re.findall(r"<t[dh][^>]*>([^<]*)", row) for row in html.split("</tr>")[:-1]]
+    assert rows == [["Item", "Price", "Price"], ["AX", "10", "20"], ["AX", "11", "21"], ["BX", "12", "21"]]
+
+
+def test_a_long_cell_keeps_its_rows_and_is_said_once() -> None:
+    html, _, _ = readable_part(
+        f"<table><tr><td rowspan=3>{'long ' * 60}</td><td>1</td></tr><tr><td>2</td></tr><tr><td>3</td></tr></table>"
+    )
+    assert html.count("long") == 60
+    assert html.count("<td") == 6
+
+
+def test_cells_over_very_many_rows_do_not_fill_the_memory() -> None:
+    rows = "".join(f"<tr><td rowspan=9999>{number}</td><td>x</td></tr>" for number in range(400))
+    html, _, _ = readable_part(f"<table>{rows}</table>")
+    assert html.count("<td") < 400 * 60

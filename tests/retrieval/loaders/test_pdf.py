@@ -60,3 +60,20 @@ def test_a_sentence_runs_over_the_page_and_heads_and_feet_go() -> None:
 
 def test_drawn_lines_do_not_make_headings() -> None:
     assert reflow(["レジ番号: 07\n--------\n合計 821円"]) == "レジ番号: 07\n\n合計 821円"
+
+
+def test_a_numbered_heading_stands_apart_from_the_text_under_it() -> None:
+    assert reflow(["1. Passwords\nThey have 14 characters.\n2. Visitors\nThey wear a badge.\n• one\n• two"]) == (
+        "1. Passwords\n\nThey have 14 characters.\n2. Visitors\n\nThey wear a badge.\n• one\n• two"
+    )
+
+
+def test_heads_and_feet_also_go_from_a_page_with_a_table_that_has_them_elsewhere() -> None:
+    others = [f"Northwind\nPage {number}\n{text}" for number, text in ((2, "Second."), (3, "Third."), (4, "Fourth."))]
+    assert reflow(["First.\n\nNorthwind Page 1", *others]) == "First.\n\nSecond.\n\nThird.\n\nFourth."
+    assert reflow(["First.\n\n7", *(f"{n}\n{text}." for n, text in enumerate(("Ab", "Bc", "Cd"), 2))]).count("7") == 1
+
+
+def test_an_abbreviation_in_brackets_does_not_end_the_line() -> None:
+    full = "Report every suspected incident within one hour to the security team or by phone (ext."
+    assert reflow([f"{full}\n7777). Wait."]) == f"{full} 7777). Wait."

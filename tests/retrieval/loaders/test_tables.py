@@ -195,6 +195,24 @@ def test_sheets_are_sections_and_rows_are_lines() -> None:
     assert written.pairs == (QAPair("締め日は？", "毎月5日"),)
 
 
+def test_a_cell_merged_over_rows_is_a_value_of_each() -> None:
+    book = openpyxl.Workbook()
+    for row in (["Staff", None], ["Team", "Name"], ["Sales", "Ann"], [None, "Bob"], [], ["IT", "Cy"], [None, "Di"]):
+        book.active.append(row)
+    for cells in ("A1:B1", "A3:A5", "A6:A7"):
+        book.active.merge_cells(cells)
+    file = io.BytesIO()
+    book.save(file)
+    assert read_workbook(file.getvalue(), LIMITS)[0].markdown.splitlines()[2:] == [
+        "Staff",
+        "",
+        "- Team: Sales, Name: Ann",
+        "- Team: Sales, Name: Bob",
+        "- Team: IT, Name: Cy",
+        "- Team: IT, Name: Di",
+    ]
+
+
 def test_percentages_and_truth_read_as_shown() -> None:
     book = openpyxl.Workbook()
     book.active.append(["税率", "有効"])
