@@ -25,6 +25,7 @@ from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
 from bot.store.vector_stores import OvertakenError
 from bot.types import Upload, Verdict
+from bot.views import SHORT_ID
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
 from retrieval.index import Index
@@ -377,6 +378,12 @@ class KnowledgeBase:
 
     async def documents(self, readers: Readers, collection: str | None = None) -> list[DocumentRow]:
         return await self._documents.listed(readers, collection=collection)
+
+    async def named(self, wanted: str, readers: Readers, collection: str | None = None) -> list[DocumentRow]:
+        """The documents of this name or id; without any, those whose id begins so, as lists show it."""
+        rows = await self.documents(readers, collection)
+        begins = [row for row in rows if row.id.startswith(wanted)] if len(wanted) >= SHORT_ID else []
+        return [row for row in rows if wanted in (row.id, row.name)] or begins
 
     async def document(self, document_id: str, readers: Readers) -> DocumentRow | None:
         """None also for one that these readers may not read."""
