@@ -283,7 +283,7 @@ class Sources:
                 if idle and due and self.channels.serves(source.location):
                     watched[source.id] = asyncio.create_task(self._due(source), name="channel")
                 continue
-            if idle:
+            if idle and source.kind == "folder":
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
             if source.due_at <= self._clock():
                 await self._due(source)
@@ -293,10 +293,10 @@ class Sources:
         self._stirred.clear()
 
     async def _watch(self, source: FollowedSource) -> None:
-        """Have it looked at whenever it says that something has changed."""
+        """Have a folder looked at whenever something in it has changed."""
         with suppress(SourceError, StoreError):
             followed = await self._made(source)
-            while True:
+            while isinstance(followed, FolderSource):
                 await followed.changed()
                 await self._store.hurry(source.id, self._clock())
                 self._stirred.set()
