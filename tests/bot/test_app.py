@@ -144,6 +144,28 @@ async def test_only_the_chosen_collections_are_searched(tmp_path: Path) -> None:
             assert {citation.collection for citation in within.citations} == {collection}
 
 
+async def test_a_model_reads_on_in_a_document_that_it_has_found(tmp_path: Path) -> None:
+    calls = (
+        openai.call("search_rag_knowledge_base", {"queries": ["pier seven"]}),
+        openai.call("read_document", {"document": "harbour.md"}),
+    )
+    review = '{"verdict": "keep", "critique": "Fine.", "found": "yes", "sure": "yes"}'
+    words = ("The lighthouse opens on Mondays. [2]", review)
+    replies = (*(openai.Reply(one, "tool_calls") for one in calls), *(openai.Reply(openai.text(one)) for one in words))
+    piers = "".join(
+        f"## Pier {pier}\n\n{f'Ships moor at pier {pier} until midnight. ' * 4}\n\n" for pier in ("six", "seven")
+    )
+    page = f"# Harbour\n\n{piers}## Lighthouse\n\n{'The lighthouse opens on Mondays. ' * 4}\n"
+    async with FakeOpenAI(*replies, key=None) as server:
+        names = {"KOTAE_MODEL": "openai:qwen3:8b", "OPENAI_BASE_URL": server.url}
+        async with application(tmp_path, KOTAE_SEARCH_LIMIT=1, KOTAE_CHUNK_SIZE=200, **names) as app:
+            await app.knowledge.add(Upload("harbour.md", page.encode(), "docs", TEAM, "U1"), "en")
+            found = await answer(app, asked("When does the lighthouse behind pier seven open?"))
+    read = str(server.journal[2].body["messages"][-1]["content"])
+    assert server.finished and "opens on Mondays" in read and "The document ends here." in read
+    assert [citation.chunk for citation in found.citations] == [2] and found.outcome == "answered"
+
+
 async def test_claims_are_judged_by_the_model_that_is_named_for_it_and_by_nobody_else(tmp_path: Path) -> None:
     """The answer's rule is the page's turned round, in words that code cannot tell from it."""
     search = openai.call("search_rag_knowledge_base", {"queries": ["moor without a permit"]})
