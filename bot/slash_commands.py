@@ -15,7 +15,7 @@ from bot.config.settings import Settings, Steps
 from bot.database import Database
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
-from bot.records import DocumentRow, ExpertAnswer
+from bot.records import SHORT_ID, DocumentRow, ExpertAnswer
 from bot.sources.card import source_row, synced
 from bot.sources.sources import Sources
 from bot.store.audit import Audit
@@ -26,7 +26,6 @@ from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card
 from bot.unanswered.digest_card import offers, safe_link, shortened
-from bot.views import SHORT_ID
 from retrieval.i18n import Language, Text, date_words
 from retrieval.text import normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from bot.config.settings import Settings
+from bot.records import SHORT_ID
 from bot.texts import IF_MEANT, MANY_GONE, REASONS, SYNCED
-from bot.views import SHORT_ID, Json
+from bot.views import Json
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
 

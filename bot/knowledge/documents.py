@@ -19,13 +19,12 @@ from bot.knowledge.collections import StoredDocuments, check_name
 from bot.knowledge.content_store import ContentLostError, ContentStore, address_of, document_of, stored
 from bot.knowledge.pair_documents import WrittenPair, read_pairs, with_pair
 from bot.knowledge.snapshots import Snapshots
-from bot.records import DocumentRow
+from bot.records import SHORT_ID, DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
 from bot.store.vector_stores import OvertakenError
 from bot.types import Upload, Verdict
-from bot.views import SHORT_ID
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
 from retrieval.index import Index

@@ -17,6 +17,7 @@ from adapters.terminal.channel import AUDIENCE, PASSING, PLACE
 from agent.events import Answered
 from bot.app import SAMPLE, Application, running
 from bot.cli.output import banner
+from bot.doctor.data import heard
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
@@ -62,6 +63,15 @@ async def test_the_sample_is_never_for_a_home_with_a_platform(tmp_path: Path) ->
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1-2-abcdefgh", "SLACK_APP_TOKEN": "xapp-1-A1-2-abcdefgh"}
     async with application(tmp_path, **tokens) as app:
         assert app.settings.platforms == ("Slack",) and not await app.wants_sample()
+
+
+async def test_when_a_platform_was_last_heard_is_known(tmp_path: Path) -> None:
+    settings, began = begun(tmp_path), datetime.now(UTC)
+    assert await heard(settings, PLACE.platform) is None
+    async with application(tmp_path) as app:
+        await answer(app, asked("When do ships moor at pier seven?"))
+    last = await heard(settings, PASSING.platform)
+    assert last is not None and began <= last <= datetime.now(UTC) and await heard(settings, "slack") is None
 
 
 async def test_the_sample_is_not_for_a_home_where_something_was_asked(tmp_path: Path) -> None:
