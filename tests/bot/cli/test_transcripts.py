@@ -3,7 +3,6 @@
 `python -m tests.bot.cli.test_transcripts` writes them anew."""
 
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -111,4 +110,3 @@ if __name__ == "__main__":
                 (GOLDEN / f"{spoken}.txt").write_text(
                     "\n".join(transcript(warmed, Path(place), spoken)), encoding="utf-8"
                 )
-    sys.exit()
