@@ -19,6 +19,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
     ),
     (
+        "Discord: what is deleted with others is deleted",
+        "adapters/discord/adapter.py",
+        ('        started("raw_bulk_message_delete", self._delete_many)\n', ""),
+        (f"{DISCORD}/test_adapter.py::test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go",),
+    ),
+    (
+        "Discord: what is deleted in a closed thread is deleted",
+        "adapters/discord/adapter.py",
+        ("get_channel(channel)) or await self._where(channel)\n", "get_channel(channel))\n"),
+        ("tests/adapters/test_channel_sources.py::test_a_forum_is_read_back_page_by_page_with_its_archived_posts",),
+    ),
+    (
         "Discord: what is not stored is tried again",
         "adapters/discord/adapter.py",
         ("        for wait in (*STORE_WAITS, None):\n", "        for wait in (None,):\n"),

@@ -108,6 +108,12 @@ MUTATIONS = (
         (f"{REACT_CALLS}::test_a_draft_that_the_review_keeps_is_not_quoted_from_what_was_forgotten_meanwhile",),
     ),
     Mutation(
+        "work beside answering goes on after a bug",
+        "bot/waiting.py",
+        ("        except Exception:\n            log.exception(\"%s; trying again\", trouble)\n", ""),
+        ("tests/bot/test_waiting.py",),
+    ),
+    Mutation(
         "pages let go of: shared ones only",
         "retrieval/memory.py",
         ('if (unwritten or flags.endswith("s")) and path', "if path"),

@@ -268,7 +268,7 @@ class Application:
         gc.collect()
         gc.freeze()
         keep = timedelta(days=self.settings.keep_days)
-        work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self._forget)
+        work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self.knowledge.forget)
         erasing = follow_erasures(self.data.engine, self.settings.chat_log) if on_server(self.data.engine) else None
         tasks = (
             asyncio.create_task(work, name="retention"),
@@ -287,9 +287,6 @@ class Application:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-
-    async def _forget(self, document_id: str) -> None:
-        await self.knowledge.forget(document_id)
 
     async def wants_sample(self) -> bool:
         """Whether this is a home that nobody has used yet, or one whose sample is not whole."""

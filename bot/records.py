@@ -10,6 +10,8 @@ from bot.types import MissReason
 from retrieval.i18n import Language, Text
 from retrieval.types import Passage, SearchMetrics
 
+SHORT_ID = 8  # characters of an id that the list of documents shows, and that forget takes
+
 # -- questions -------------------------------------------------------------------------------------------------------
 
 MissState = Literal["open", "closed", "dismissed", "all"]

@@ -15,7 +15,7 @@ from bot.config.settings import Settings, Steps
 from bot.database import Database
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
-from bot.records import DocumentRow, ExpertAnswer
+from bot.records import SHORT_ID, DocumentRow, ExpertAnswer
 from bot.sources.card import source_row, synced
 from bot.sources.sources import Sources
 from bot.store.audit import Audit
@@ -26,7 +26,6 @@ from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
 from bot.unanswered.digest_card import card as digest_card
 from bot.unanswered.digest_card import offers, safe_link, shortened
-from bot.views import SHORT_ID
 from retrieval.i18n import Language, Text, date_words
 from retrieval.text import normalise
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, Hit, RAGToolError, Readers
@@ -399,7 +398,7 @@ class SlashCommands:
         await self._knowledge.check((chosen,) if chosen else None, allowed, command.language)
         found = await self._knowledge.documents(allowed, chosen)
         found.sort(key=lambda row: row.updated_at, reverse=True)
-        rows = [_document(row, command.language) for row in found]
+        rows = [self._document(row, command.language) for row in found]
         return _listed("documents", rows, command.language, none=_NO_DOCUMENTS)
 
     async def _forget(self, command: Command, allowed: Readers) -> Card:
@@ -422,16 +421,30 @@ class SlashCommands:
 
     async def _one(self, about: Name, wanted: str, allowed: Readers, language: Language) -> DocumentRow | Card:
         """The document of a name or an id; else why there is not exactly one."""
-        there = await self._knowledge.documents(allowed)
-        matching = [row for row in there if wanted in (row.id, row.name)]
-        if not matching and len(wanted) >= SHORT_ID:
-            matching = [row for row in there if row.id.startswith(wanted)]
+        matching = await self._knowledge.named(wanted, allowed)
         if not matching:
             return _said(about, _NO_SUCH, language, name=shortened(wanted, TEXT))
         if len(matching) > 1:
-            rows = [_document(row, language) for row in matching]
+            rows = [self._document(row, language) for row in matching]
             return _listed(about, rows, language, first=_SEVERAL.to(language, n=len(matching)))
         return matching[0]
+
+    def _document(self, row: DocumentRow, language: Language) -> CardRow:
+        link = safe_link(row.url)
+        about = _DOCUMENT.to(
+            language,
+            collection=shortened(row.collection, TEXT),
+            chunks=row.chunks,
+            scope=_SCOPES.get(row.scope, _HERE).to(language),
+            day=self._day(row.updated_at),
+            date=_DATED.to(language, date=date_words(row.changed_at, language)) if row.changed_at else "",
+            id=row.id[:SHORT_ID],
+        )
+        return CardRow(shortened(row.name, TEXT), (about,), (Link(_OPEN.to(language), link),) if link else ())
+
+    def _day(self, at: datetime | None) -> str:
+        """The day of the team's calendar; nothing: empty."""
+        return at.astimezone(self._settings.timezone).date().isoformat() if at else ""
 
     async def _owner(self, command: Command, allowed: Readers) -> Card:
         language, wanted, chosen = command.language, command.text.strip(), command.person
@@ -471,12 +484,11 @@ class SlashCommands:
         found = await self._data.questions.open(allowed.scopes, limit=ROWS)
         rows = []
         for one in found.questions:
-            day = one.asked_at.astimezone(self._settings.timezone).date().isoformat()
             link = safe_link(one.link)
             rows.append(
                 CardRow(
                     shortened(one.question, TEXT),
-                    (f"{REASONS[one.reason].to(language)} · {day}",),
+                    (f"{REASONS[one.reason].to(language)} · {self._day(one.asked_at)}",),
                     (Link(_THREAD.to(language), link),) if link else (),
                     offers((one.id,), one.id, language),
                 )
@@ -543,12 +555,12 @@ class SlashCommands:
         )
 
     def _answer(self, one: ExpertAnswer, language: Language) -> CardRow:
-        days = [at.astimezone(self._settings.timezone).date().isoformat() if at else "" for at in _moments(one)]
-        said = _EDITED if days[1] else _ANSWER
+        added, edited = self._day(one.row.added_at), self._day(one.edited.at if one.edited else None)
+        said = _EDITED if edited else _ANSWER
         link = safe_link(one.row.url)
         return CardRow(
             shortened(one.wordings[0] if one.wordings else one.row.name, TEXT),
-            (shortened(one.answer, TEXT), said.to(language, day=days[0], edited=days[1], id=one.row.id[:SHORT_ID])),
+            (shortened(one.answer, TEXT), said.to(language, day=added, edited=edited, id=one.row.id[:SHORT_ID])),
             (Link(_OPEN.to(language), link),) if link else (),
         )
 
@@ -644,10 +656,6 @@ def _listed(
     return Card(_TITLES[name].to(language), lines, tuple(rows[:ROWS]), foot)
 
 
-def _moments(one: ExpertAnswer) -> tuple[datetime, datetime | None]:
-    return one.row.added_at, one.edited.at if one.edited else None
-
-
 def _hit(number: int, hit: Hit, language: Language) -> CardRow:
     passage = hit.passage
     where = " › ".join(filter(None, (passage.document, *passage.headings)))
@@ -664,20 +672,6 @@ def _collection(info: CollectionInfo, language: Language) -> CardRow:
     counts = _COLLECTION.to(language, documents=info.documents, chunks=info.chunks)
     about = shortened(info.description, TEXT)
     return CardRow(shortened(info.name, TEXT), (counts, about) if about else (counts,))
-
-
-def _document(row: DocumentRow, language: Language) -> CardRow:
-    link = safe_link(row.url)
-    about = _DOCUMENT.to(
-        language,
-        collection=shortened(row.collection, TEXT),
-        chunks=row.chunks,
-        scope=_SCOPES.get(row.scope, _HERE).to(language),
-        day=row.updated_at.date().isoformat(),
-        date=_DATED.to(language, date=date_words(row.changed_at, language)) if row.changed_at else "",
-        id=row.id[:SHORT_ID],
-    )
-    return CardRow(shortened(row.name, TEXT), (about,), (Link(_OPEN.to(language), link),) if link else ())
 
 
 def _with(chosen: Preferences, key: str, value: str | None) -> Preferences:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # git and folders are not needed to show what is there
 
 Json = dict[str, Any]
 
-SHORT_ID = 8  # characters of an id that the list of documents shows, and that forget takes
-
 
 def _fields(value: object, names: str) -> Json:
     """These attributes, as JSON has them."""

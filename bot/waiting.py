@@ -1,9 +1,15 @@
 """Waiting that something else may end, and work that nothing may."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
+
+from bot.errors import LostError, StoreError
+from retrieval.types import RAGToolError
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -25,6 +31,31 @@ async def beside(work: Coroutine[Any, Any, T], name: str | None = None) -> Async
         yield task
     finally:
         await stopped(task)
+
+
+async def again_and_again(
+    work: Callable[[], Awaitable[object]],
+    seconds: float,
+    trouble: str,
+    *,
+    first: float = 0.0,
+    sleep: Sleep = asyncio.sleep,
+) -> NoReturn:
+    """`work`, and again so many seconds after its end, until cancelled; `first`: seconds before the first time.
+
+    Nothing else ends it: what fails is logged as `trouble` and tried again, also a bug, which would else be noticed
+    when the bot stops.
+    """
+    if first:
+        await sleep(first)
+    while True:
+        try:
+            await work()
+        except (StoreError, RAGToolError, LostError, OSError):
+            log.warning("%s; trying again", trouble, exc_info=True)
+        except Exception:
+            log.exception("%s; trying again", trouble)
+        await sleep(seconds)
 
 
 async def sleep_unless(event: asyncio.Event, seconds: float, sleep: Sleep = asyncio.sleep) -> None:

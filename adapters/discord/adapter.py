@@ -6,7 +6,7 @@ platform"; reliability.md R3, R5, R8, R10, R32 and R57."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -429,21 +429,20 @@ class _Events:
             await self._questions.edit(meant, addressed=event.addressed, known=event.known)
 
     async def _delete(self, told: discord.RawMessageDeleteEvent) -> None:
-        before = told.cached_message
-        where = spot(self._context.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
-        if where is None:
-            return
-        await self._stir(told.channel_id, told.message_id, where)
-        if before is not None and where.thread is None and not addressed(before, where, self._context.me):
-            return
-        await self._questions.delete(withdrawn(told.message_id, where))
+        await self._gone(told.channel_id, {told.message_id: told.cached_message})
 
     async def _delete_many(self, told: discord.RawBulkMessageDeleteEvent) -> None:
-        await self._stir(told.channel_id)
-        where = spot(self._context.client.get_channel(told.channel_id))
-        for message in sorted(told.message_ids) if where else ():
+        cached = {message.id: message for message in told.cached_messages}
+        await self._gone(told.channel_id, {id: cached.get(id) for id in sorted(told.message_ids)})
+
+    async def _gone(self, channel: int, messages: Mapping[int, discord.Message | None]) -> None:
+        """Messages, as far as they are remembered, are deleted."""
+        where = spot(self._context.client.get_channel(channel)) or await self._where(channel)
+        for id, before in messages.items() if where else ():
             assert where is not None
-            await self._questions.delete(withdrawn(message, where))
+            await self._stir(channel, id, where)
+            if before is None or where.thread is not None or addressed(before, where, self._context.me):
+                await self._questions.delete(withdrawn(id, where))
 
     async def _reaction(self, told: discord.RawReactionActionEvent) -> None:
         if str(told.emoji) in CHECKS:

@@ -37,8 +37,9 @@ class _Again(Exception):
         self.code = code
 
 
-async def download(url: str, limit: int) -> bytes:
-    """The bytes of an attachment, at most `limit`. Raises ExpiredError, UnreadableError with the reason in words."""
+async def download(url: str, limit: int, *, pause: float = PAUSE) -> bytes:
+    """The bytes of an attachment, at most `limit`; `pause`: seconds between two tries. Raises ExpiredError, or
+    UnreadableError with the reason in words."""
     address = _address(url)
     try:
         async with asyncio.timeout(SECONDS), aiohttp.ClientSession() as session:
@@ -48,7 +49,7 @@ async def download(url: str, limit: int) -> bytes:
                 except _Again as again:
                     if not left:
                         raise UnreadableError(FAILED, platform="Discord", code=again.code) from None
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(pause)
     except TimeoutError:
         raise UnreadableError(SLOW, platform="Discord", seconds=round(SECONDS)) from None
     raise AssertionError("the last try returns or raises")

@@ -107,7 +107,7 @@ class SlackAdapter:
         Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
         """
         token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
-        async with self._api(token, url, shared=partial(_shared, bot) if bot.rates.shared else None) as slack:
+        async with self._api(token, url, shared=partial(shared_limit, bot) if bot.rates.shared else None) as slack:
             try:
                 await slack.identify()
             except (CredentialsError, UnsupportedError) as error:
@@ -306,7 +306,7 @@ async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
     return post if post is not None and await expert_answers.takes(post, reply.text, actor) else None
 
 
-async def _shared(bot: Bot, name: str, limit: Limit) -> float:
+async def shared_limit(bot: Bot, name: str, limit: Limit) -> float:
     """`Pacer`'s part of what all processes keep; without their database Slack itself says when there is too much."""
     try:
         return await bot.rates.take(f"{PLATFORM}:{name}", limit.burst, limit.a_minute)

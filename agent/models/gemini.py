@@ -149,10 +149,10 @@ class GeminiModel:
                         for part in reply.read(chunk):
                             self._thought = self._thought or isinstance(part, ThoughtPart)
                             yield part
-            except _RefusedError as refusal:
+            except errors.APIError as refusal:
                 less = _simpler(refusal, config)
                 if less is None:
-                    raise self._failed(refusal.error) from self._cause(refusal.error)
+                    raise self._failed(refusal) from self._cause(refusal)
                 without |= {less}
                 continue
             self._refused |= without
@@ -170,7 +170,9 @@ class GeminiModel:
     async def _stream(
         self, contents: list[types.Content], config: types.GenerateContentConfig
     ) -> AsyncGenerator[types.GenerateContentResponse, None]:
-        """The chunks of one call; its time limit counts the waiting for them, not what the caller does between."""
+        """The chunks of one call; its time limit counts the waiting for them, not what the caller does between.
+        Raises ModelError, and the SDK's own for status 400 at the begin: perhaps a simpler form of the request will
+        do."""
         chunks = aiter(
             await self._client.aio.models.generate_content_stream(
                 model=self._model,
@@ -186,13 +188,11 @@ class GeminiModel:
                     chunk = await anext(chunks)
             except StopAsyncIteration:
                 return
-            except errors.APIError as error:
-                if error.code == 400 and not begun:
-                    raise _RefusedError(error) from None
-                raise self._failed(error) from self._cause(error)
             # Beside its own errors the SDK lets through what its HTTP client, `json` and pydantic raise, and the
             # TypeErrors of replies in an unknown shape.
             except Exception as error:
+                if isinstance(error, errors.APIError) and error.code == 400 and not begun:
+                    raise
                 raise self._failed(error) from self._cause(error)
             left -= clock() - started
             begun = True
@@ -309,24 +309,12 @@ _COPIED = {
 
 def _schema(source: Mapping[str, Any]) -> types.Schema:
     """A JSON schema in the API's own dialect, which every stand-in reads; words the dialect lacks are left out."""
-    kinds = source.get("type")
-    named = [kinds] if isinstance(kinds, str) else list(kinds or ())
     shown: dict[str, Any] = {word: source[word] for word in source if word in _COPIED}
-    if "null" in named:
-        named.remove("null")
-        shown["nullable"] = True
-    if len(named) == 1:
-        shown["type"] = types.Type(named[0].upper())
-    elif named:
-        shown["anyOf"] = [types.Schema(type=types.Type(kind.upper())) for kind in named]
-    if "enum" in shown:
-        shown["enum"] = [str(value) for value in source["enum"] if value is not None]
+    shown["type"] = types.Type(source["type"].upper())
     if source.get("properties"):
         shown["properties"] = {name: _schema(inner) for name, inner in source["properties"].items()}
-    if isinstance(source.get("items"), Mapping):
+    if source.get("items"):
         shown["items"] = _schema(source["items"])
-    if source.get("anyOf"):
-        shown["anyOf"] = [_schema(inner) for inner in source["anyOf"]]
     return types.Schema.model_validate(shown)
 
 
@@ -392,18 +380,10 @@ class _Reply:
 # -- their failures as ours -----------------------------------------------------------------------------------------
 
 
-class _RefusedError(Exception):
-    """Status 400: perhaps the same request in a simpler form will do."""
-
-    def __init__(self, error: errors.APIError) -> None:
-        super().__init__()
-        self.error = error
-
-
-def _simpler(refusal: _RefusedError, config: types.GenerateContentConfig) -> str | None:
+def _simpler(error: errors.APIError, config: types.GenerateContentConfig) -> str | None:
     """The part to leave out of the next try, by the name in the refusal; if it names nothing, the rarer thing
     first."""
-    said = _refusal(refusal.error)
+    said = _refusal(error)
     message = said.message.lower()
     if said.about_the_key or said.status not in ("INVALID_ARGUMENT", "") or "signature" in message:
         return None

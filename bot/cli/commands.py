@@ -381,7 +381,7 @@ def collections(context: typer.Context, as_json: AsJson = False) -> None:
     help=_("Make a collection or change its description.", "コレクションを作るか、説明を変えます。")
 )
 def describe(name: str, description: str) -> None:
-    do("describe", None, name=name, description=description)
+    do("describe", Text(en="Saved.", ja="保存しました。"), name=name, description=description)
 
 
 @collections_cli.command(

@@ -146,10 +146,7 @@ class Operations(ReadOperations):
     async def forget(self, name: str, collection: str | None = None) -> Json:
         """Forget the documents of that name or id, or whose id begins so."""
         await self._app.knowledge.check((collection,) if collection else None, self._app.readers, self._language)
-        rows = await self._app.knowledge.documents(self._app.readers, collection)
-        matching = [row for row in rows if name in (row.id, row.name)]
-        if not matching and len(name) >= views.SHORT_ID:
-            matching = [row for row in rows if row.id.startswith(name)]
+        matching = await self._app.knowledge.named(name, self._app.readers, collection)
         for row in matching:
             await self._app.knowledge.forget(row.id)
         return {"forgotten": [{"id": row.id, "name": row.name, "collection": row.collection} for row in matching]}

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from bot.config.settings import Settings
+from bot.records import SHORT_ID
 from bot.texts import IF_MEANT, MANY_GONE, REASONS, SYNCED
-from bot.views import SHORT_ID, Json
+from bot.views import Json
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
 
 _EXCERPT = 160
-_DAY = len("2026-01-31")
 
 
 def say(text: str) -> None:
@@ -99,6 +99,11 @@ def _cells(row: Json, names: str) -> list[str]:
     return [str(row[name]) for name in names.split()]
 
 
+def _moment(at: str) -> str:
+    """A moment in ISO form on this machine's clock, to the minute."""
+    return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
 # -- documents ------------------------------------------------------------------------------------------------------
 
 _STATUS = {
@@ -135,7 +140,7 @@ def documents(found: Json, language: Language) -> None:
     rows = [
         (
             *_cells(row, "collection name chunks scope"),
-            row["updated_at"][:_DAY],
+            _moment(row["updated_at"]).split()[0],
             row["date"] or "",
             row["id"][:SHORT_ID],
         )
@@ -174,7 +179,7 @@ def sources(found: Json, language: Language) -> None:
     rows, notes = [], []
     for one in found["sources"]:
         state = _SOURCE_STATES[one["state"]].to(language, gone=one["gone"])
-        checked = (one["checked_at"] or "–")[:16].replace("T", " ")
+        checked = _moment(one["checked_at"]) if one["checked_at"] else "–"
         rows.append((*_cells(one, "name kind collection pages"), checked, state))
         notes += [f"{one['name']}: {one['trouble']}"] if one["trouble"] else []
         notes += [f"{one['name']}/{page['page']}: {page['reason']}" for page in one["refused"]]
@@ -254,8 +259,7 @@ def unanswered(misses: Json, language: Language) -> None:
     rows = []
     for one in misses["questions"]:
         reason = REASONS[one["reason"]].to(language) + (f" ({one['detail']})" if one["detail"] else "")
-        asked = datetime.fromisoformat(one["asked_at"]).astimezone().strftime("%Y-%m-%d %H:%M")
-        rows.append((asked, reason, one["question"], ", ".join(one["searched"])))
+        rows.append((_moment(one["asked_at"]), reason, one["question"], ", ".join(one["searched"])))
     _list(rows, Text(en="asked,reason,question,searched", ja="日時,理由,質問,検索先"), language, wide=2)
     if misses["hidden"]:
         hidden = Text(en="and {n} from private places", ja="ほかに非公開の場所で {n} 件")

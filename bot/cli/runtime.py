@@ -150,13 +150,13 @@ def show(
     with_database(work)
 
 
-def do(command: str, said: Text | None, *, as_json: bool = False, changes: bool = True, **arguments: Any) -> NoReturn:
+def do(command: str, said: Text, *, as_json: bool = False, changes: bool = True, **arguments: Any) -> NoReturn:
     """The frame of every command that changes something: have it done, and print its figures as JSON or in `said`."""
     with_home(_told(command, said, as_json, arguments), changes=changes)
 
 
 def _told(
-    command: str, said: Text | Callable[[Any, Language], None] | None, as_json: bool, arguments: dict[str, Any]
+    command: str, said: Text | Callable[[Any, Language], None], as_json: bool, arguments: dict[str, Any]
 ) -> "Callable[[ReadOperations | Owner], Awaitable[int]]":
     sent = {name: readable(value) if isinstance(value, str) else value for name, value in arguments.items()}
 
@@ -169,7 +169,7 @@ def _told(
             output.warn(refusal)
         elif isinstance(said, Text):
             output.say(said.to(LANGUAGE, **found))
-        elif said is not None:
+        else:
             said(found, LANGUAGE)
         return FAILED if refusal else ANSWERED
 

@@ -162,8 +162,13 @@ def remove(
     keep: Annotated[bool, typer.Option("--keep", help=_("Keep its documents.", "文書は残します。"))] = False,
     as_json: AsJson = False,
 ) -> None:
-    kept = Text(en="Removed; {documents} documents stay.", ja="同期元を削除しました（文書 {documents} 件は残ります）。")
-    gone = Text(en="Removed, with {documents} documents.", ja="同期元と文書 {documents} 件を削除しました。")
+    kept = Text(
+        en="Removed; {documents} document{documents:|s} stay{documents:s|}.",
+        ja="同期元を削除しました（文書 {documents} 件は残ります）。",
+    )
+    gone = Text(
+        en="Removed, with {documents} document{documents:|s}.", ja="同期元と文書 {documents} 件を削除しました。"
+    )
     do("remove_source", kept if keep else gone, as_json=as_json, name=name, keep=keep)
 
 

@@ -32,7 +32,7 @@ from bot.store.dataset_jobs import (
 )
 from bot.store.engine import Engine
 from bot.types import Upload, Verdict
-from bot.waiting import beside, stopped
+from bot.waiting import again_and_again, beside, stopped
 from retrieval.datasets import (
     NAMED,
     Dataset,
@@ -205,14 +205,13 @@ class Datasets:
         return await self._rows.listed(JOBS)
 
     async def watch(self) -> None:
-        """Go on with jobs that no living process holds; until cancelled. What fails is tried again later."""
-        while True:
-            try:
-                while await self.take_over():
-                    pass
-            except (LostError, StoreError):
-                log.warning("no look for datasets that are left", exc_info=True)
-            await self._sleep(_BEAT)
+        """Go on with jobs that no living process holds; until cancelled."""
+        trouble = "no look for datasets that are left"
+        await again_and_again(self._take_over_all, _BEAT, trouble, sleep=self._sleep)
+
+    async def _take_over_all(self) -> None:
+        while await self.take_over():
+            pass
 
     async def take_over(self) -> bool:
         """Go on with the oldest job that was left, from its first row; False: there is none."""

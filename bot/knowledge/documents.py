@@ -19,7 +19,7 @@ from bot.knowledge.collections import StoredDocuments, check_name
 from bot.knowledge.content_store import ContentLostError, ContentStore, address_of, document_of, stored
 from bot.knowledge.pair_documents import WrittenPair, read_pairs, with_pair
 from bot.knowledge.snapshots import Snapshots
-from bot.records import DocumentRow
+from bot.records import SHORT_ID, DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
@@ -377,6 +377,12 @@ class KnowledgeBase:
 
     async def documents(self, readers: Readers, collection: str | None = None) -> list[DocumentRow]:
         return await self._documents.listed(readers, collection=collection)
+
+    async def named(self, wanted: str, readers: Readers, collection: str | None = None) -> list[DocumentRow]:
+        """The documents of this name or id; without any, those whose id begins so, as lists show it."""
+        rows = await self.documents(readers, collection)
+        begins = [row for row in rows if row.id.startswith(wanted)] if len(wanted) >= SHORT_ID else []
+        return [row for row in rows if wanted in (row.id, row.name)] or begins
 
     async def document(self, document_id: str, readers: Readers) -> DocumentRow | None:
         """None also for one that these readers may not read."""

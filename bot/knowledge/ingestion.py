@@ -1,7 +1,6 @@
 """Files from platforms into the knowledge, one by one: taken in durably, read once, each with a verdict in words, and
 gone on with after a crash. Source: product.md §5; reliability.md R5, R19, R38 and R44."""
 
-import asyncio
 import hashlib
 import logging
 import uuid
@@ -18,7 +17,7 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
 from bot.store.ingestions import IngestionStore
 from bot.types import Actor, Audience, Fetch, FileRef, IngestionRequest, Place, Upload, Verdict
-from bot.waiting import beside, finished
+from bot.waiting import again_and_again, beside, finished
 from retrieval.i18n import Text
 from retrieval.loaders.sanitize import clean_name
 from retrieval.types import EVERYONE, TEAM, RAGToolError
@@ -181,13 +180,12 @@ class Ingestion:
     # -- the lease --------------------------------------------------------------------------------------------------
 
     async def _beat(self, intake: str) -> None:
-        while True:
-            await asyncio.sleep(LEASE.total_seconds() / 3)
-            try:
-                now = self._clock()
-                await self._rows.renew(intake, owner=self._owner, now=now, until=now + LEASE)
-            except StoreError:
-                log.warning("the lease of an intake could not be renewed", extra={"intake": intake}, exc_info=True)
+        async def renew() -> None:
+            now = self._clock()
+            await self._rows.renew(intake, owner=self._owner, now=now, until=now + LEASE)
+
+        every = LEASE.total_seconds() / 3
+        await again_and_again(renew, every, f"the lease of intake {intake} could not be renewed", first=every)
 
 
 def _within_limits(intake: IngestionRequest, waiting: int) -> IngestionRequest:

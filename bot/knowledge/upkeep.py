@@ -4,24 +4,20 @@ dead have staged and deletes what no search can still see.
 Source: machines.md §2.
 """
 
-import asyncio
-import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.snapshots import Snapshots
 from bot.store.engine import Engine
 from bot.store.locks import free
 from bot.store.processes import LEASE, Processes, died_here
-from bot.waiting import beside
+from bot.waiting import again_and_again, beside
 from retrieval.i18n import Text, filled
 from retrieval.index import Index
-from retrieval.types import RAGToolError
-
-log = logging.getLogger(__name__)
 
 BEAT = LEASE.total_seconds() / 6
 UNSEEN = 120.0  # seconds after which no search looks at an earlier generation: more than any of them may take
@@ -44,7 +40,8 @@ async def attending(engine: Engine, process: str, *, embedded: bool) -> AsyncIte
         for other in await processes.listed():
             if other.id != process and (other.embedded or embedded) and not died_here(other.id):
                 raise SettingsError(filled(_EMBEDDED, other=other.id.rpartition(":")[0]))
-        async with beside(_beat(lambda: processes.alive(process, embedded=embedded), "alive"), "alive"):
+        alive = partial(processes.alive, process, embedded=embedded)
+        async with beside(again_and_again(alive, BEAT, "that it lives could not be stored", first=BEAT), "alive"):
             yield
     finally:
         with suppress(StoreError):
@@ -67,7 +64,7 @@ class Upkeep:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with beside(_beat(self.put_right, "upkeep"), "upkeep"):
+        async with beside(again_and_again(self.put_right, BEAT, "no upkeep for now", first=BEAT), "upkeep"):
             yield
 
     async def put_right(self) -> None:
@@ -92,13 +89,3 @@ class Upkeep:
             old = self._seen.popleft()[1]
         if old is not None:
             await self._index.sweep(old)
-
-
-async def _beat(work: Callable[[], Awaitable[None]], name: str) -> None:
-    """Do it again and again."""
-    while True:
-        await asyncio.sleep(BEAT)
-        try:
-            await work()
-        except (StoreError, RAGToolError) as error:
-            log.warning("%s: tried again: %s", name, error)

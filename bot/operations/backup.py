@@ -66,7 +66,10 @@ _MOVING = Text(
     ja="コピーより速く文書が変わり続けているか、本文が見つかりません（{count} 件）。"
     "登録が落ち着いてからもう一度お試しください。本文がないかどうかは kotae doctor で分かります。",
 )
-_DISK = Text(en="The backup could not be written or read: {why}.", ja="バックアップを読み書きできませんでした: {why}")
+_DISK = Text(
+    en="The backup {file} could not be written or read: {why}.",
+    ja="バックアップ {file} を読み書きできませんでした: {why}",
+)
 _BACKED_UP = Text(
     en="Backup written: {file} ({documents} document{documents:|s}, {size} KB). It holds everything people asked and "
     "taught; only its"
@@ -131,7 +134,7 @@ async def back_up(settings: Settings, target: Path, *, index: Index | None = Non
             await asyncio.to_thread(_pack, staging, target, len(rows), indexes)
             return BackedUp(target, len(rows), target.stat().st_size, as_text)
     except (OSError, sqlite3.Error) as error:
-        raise disk_error(error) from error
+        raise disk_error(target, error) from error
 
 
 def _named(file: Path | None, target: Path) -> Path:
@@ -299,6 +302,6 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def disk_error(error: OSError | sqlite3.Error) -> BackupError:
+def disk_error(file: Path, error: OSError | sqlite3.Error) -> BackupError:
     why = error.strerror if isinstance(error, OSError) else str(error)
-    return BackupError(_DISK, why=why or type(error).__name__)
+    return BackupError(_DISK, file=file, why=why or type(error).__name__)

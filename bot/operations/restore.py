@@ -138,7 +138,7 @@ async def restore(
         finally:
             os.close(lock)
     except (OSError, sqlite3.Error) as error:
-        raise disk_error(error) from error
+        raise disk_error(source, error) from error
     seconds = asyncio.get_running_loop().time() - began
     return Restored(home, len(rows), sum(row.chunks for row in rows), seconds)
 

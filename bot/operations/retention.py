@@ -18,17 +18,17 @@ import os
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from bot.errors import StoreError
 from bot.logs import CHAT_LOG_FILES
 from bot.store.engine import Engine, on_server
 from bot.store.erased_people import ErasedPeople
 from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
 from bot.store.inspection import file_of
+from bot.waiting import again_and_again
 from retrieval.durable import make_folder, replacing
 from retrieval.i18n import Language, Text
-from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
@@ -164,12 +164,9 @@ async def apply_erasures(engine: Engine, chat_log: Path) -> int:
 
 async def follow_erasures(engine: Engine, chat_log: Path, *, sleep: Sleep = asyncio.sleep) -> None:
     """`apply_erasures` at once and every minute, until cancelled."""
-    while True:
-        try:
-            await apply_erasures(engine, chat_log)
-        except (StoreError, OSError):
-            log.warning("people who were forgotten could not be looked up; it is tried again", exc_info=True)
-        await sleep(LOOK_EVERY.total_seconds())
+    work = partial(apply_erasures, engine, chat_log)
+    trouble = "people who were forgotten could not be looked up"
+    await again_and_again(work, LOOK_EVERY.total_seconds(), trouble, sleep=sleep)
 
 
 async def retain(
@@ -210,13 +207,12 @@ async def daily(
     forget_document: ForgetDocument | None = None,
 ) -> None:
     """`retain` soon after the start and every day, until cancelled. What fails is tried again the next day."""
-    await sleep(FIRST_AFTER.total_seconds())
-    while True:
-        try:
-            await retain(engine, chat_log, keep=keep, now=clock(), forget_document=forget_document)
-        except (StoreError, OSError, RAGToolError):
-            log.warning("what is too old could not be deleted; it is tried again tomorrow", exc_info=True)
-        await sleep(EVERY.total_seconds())
+
+    async def work() -> None:
+        await retain(engine, chat_log, keep=keep, now=clock(), forget_document=forget_document)
+
+    every, first = EVERY.total_seconds(), FIRST_AFTER.total_seconds()
+    await again_and_again(work, every, "what is too old could not be deleted", first=first, sleep=sleep)
 
 
 # -- the chat log ---------------------------------------------------------------------------------------------------

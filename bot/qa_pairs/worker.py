@@ -21,7 +21,7 @@ from bot.store.qa_jobs import HeldJob, PairJobs, Reason, Task
 from bot.store.qa_pairs import PairRows
 from bot.turns.budget import Budget
 from bot.unanswered.clustering import Clustering
-from bot.waiting import beside, sleep_unless, stopped
+from bot.waiting import again_and_again, beside, sleep_unless, stopped
 from retrieval.qa_pairs import Outcome, generate, repeats, wanted
 from retrieval.types import Passage, RAGToolError, Readers
 
@@ -243,14 +243,13 @@ class PairWorker:
         await self._rows.repeat(repeated)
 
     async def _beat(self, run: _Run) -> None:
-        while True:
-            await asyncio.sleep(LEASE.total_seconds() / 6)
-            try:
-                now = self._clock()
-                if not await self._jobs.renew(run.job.id, owner=self._owner, now=now, until=now + LEASE):
-                    run.stop.set()
-            except StoreError:
-                log.warning("the lease of a Q/A job could not be renewed", exc_info=True)
+        async def renew() -> None:
+            now = self._clock()
+            if not await self._jobs.renew(run.job.id, owner=self._owner, now=now, until=now + LEASE):
+                run.stop.set()
+
+        every = LEASE.total_seconds() / 6
+        await again_and_again(renew, every, "the lease of a Q/A job could not be renewed", first=every)
 
     # -- one chunk --------------------------------------------------------------------------------------------------
 

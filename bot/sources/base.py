@@ -96,10 +96,6 @@ class PageSource(Protocol):
         SourceError when it cannot be seen whole."""
         ...
 
-    async def changed(self) -> None:
-        """Return when something may have changed; never, where nobody can know before the next look."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class PageFilter:

@@ -231,10 +231,6 @@ class ChannelSource:
     def cursor(self) -> str | None:
         return str(self._pass)
 
-    async def changed(self) -> None:
-        """Events say so to `FollowedChannels.stir`."""
-        await asyncio.Event().wait()
-
     def _page(self, ref: str, version: str) -> SourcePage:
         return SourcePage(ref, version, f"{self.source.name} {ref}.md", self._history.link(self._here.place, ref))
 

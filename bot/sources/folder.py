@@ -65,7 +65,8 @@ class FolderSource:
         return _Files(pages, found, self._dated)
 
     async def changed(self) -> None:
-        """One watch from the first call on: it also tells of what has changed between two calls."""
+        """Return when something may have changed. One watch from the first call on: it also tells of what has changed
+        between two calls."""
         self._events = self._events or awatch(self._path, recursive=True, step=200)
         try:
             await anext(self._events)

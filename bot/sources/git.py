@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -75,12 +75,9 @@ _LOST = Text(
 class GitAccess:
     """The means by which a repository may be reached: tokens by host; `private`: in the own network, too."""
 
-    tokens: Mapping[str, str]
+    tokens: Mapping[str, str] = field(repr=False)
     private: bool = False
     local: bool = False  # added from the terminal: repositories of this machine, too
-
-    def __repr__(self) -> str:
-        return f"GitAccess({sorted(self.tokens)})"
 
 
 class GitSource:
@@ -111,9 +108,6 @@ class GitSource:
         except SourceError:
             await self._git.drop_if_damaged()
             raise
-
-    async def changed(self) -> None:
-        await asyncio.Event().wait()
 
     async def _head(self) -> tuple[str, str]:
         """The branch's full name and its commit."""

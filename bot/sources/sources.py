@@ -33,7 +33,7 @@ from bot.sources.website import WebsiteSource, check_address
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
 from bot.types import Actor, Place
-from bot.waiting import beside, stopped
+from bot.waiting import again_and_again, beside, sleep_unless, stopped
 from retrieval.i18n import Text, TextError
 from retrieval.types import TEAM, RAGToolError, Readers
 
@@ -262,39 +262,41 @@ class Sources:
     # -- the work -----------------------------------------------------------------------------------------------------
 
     async def watch(self) -> None:
-        """Sync what is due, and what tells of a change; until cancelled. What fails is tried again later."""
+        """Sync what is due, and what tells of a change; until cancelled."""
         watched: dict[str, asyncio.Task[None]] = {}
         try:
-            while True:
-                with suppress(StoreError):
-                    await self.silence()
-                    found = {one.id: one for one in await self._store.listed() if one.state == "on"}
-                    waiting = await self._store.waiting(self._clock())
-                    for id in watched.keys() - found.keys():
-                        watched.pop(id).cancel()
-                    for source in found.values():
-                        idle = source.id not in watched or watched[source.id].done()
-                        if source.kind == "channel":  # a look takes minutes, and what it is about is known
-                            due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
-                            if idle and due and self.channels.serves(source.location):
-                                watched[source.id] = asyncio.create_task(self._due(source), name="channel")
-                            continue
-                        if idle:
-                            watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-                        if source.due_at <= self._clock():
-                            await self._due(source)
-                self._stirred.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK):
-                        await self._stirred.wait()
+            look = partial(self._look, watched)
+            await again_and_again(look, LOOK, "sources could not be looked at", sleep=self._rest)
         finally:
             await stopped(*watched.values())
 
+    async def _look(self, watched: dict[str, asyncio.Task[None]]) -> None:
+        await self.silence()
+        found = {one.id: one for one in await self._store.listed() if one.state == "on"}
+        waiting = await self._store.waiting(self._clock())
+        for id in watched.keys() - found.keys():
+            watched.pop(id).cancel()
+        for source in found.values():
+            idle = source.id not in watched or watched[source.id].done()
+            if source.kind == "channel":  # a look takes minutes, and what it is about is known
+                due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
+                if idle and due and self.channels.serves(source.location):
+                    watched[source.id] = asyncio.create_task(self._due(source), name="channel")
+                continue
+            if idle and source.kind == "folder":
+                watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
+            if source.due_at <= self._clock():
+                await self._due(source)
+
+    async def _rest(self, seconds: float) -> None:
+        await sleep_unless(self._stirred, seconds)
+        self._stirred.clear()
+
     async def _watch(self, source: FollowedSource) -> None:
-        """Have it looked at whenever it says that something has changed."""
+        """Have a folder looked at whenever something in it has changed."""
         with suppress(SourceError, StoreError):
             followed = await self._made(source)
-            while True:
+            while isinstance(followed, FolderSource):
                 await followed.changed()
                 await self._store.hurry(source.id, self._clock())
                 self._stirred.set()
@@ -385,10 +387,9 @@ class Sources:
         return await self._store.claim(source.id, owner=self._owner, now=now, until=now + LEASE)
 
     async def _beat(self, source: FollowedSource) -> None:
-        while True:
-            await asyncio.sleep(LEASE.total_seconds() / 4)
-            with suppress(StoreError):
-                await self._take(source)
+        every = LEASE.total_seconds() / 4
+        trouble = f"the lease on source {source.name} could not be renewed"
+        await again_and_again(partial(self._take, source), every, trouble, first=every)
 
     async def _moved(self, source: FollowedSource, scope: str) -> None:
         """Let a source's documents be for those who read it now."""

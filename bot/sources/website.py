@@ -104,9 +104,6 @@ class WebsiteSource:
                 yield await visit.listing()
                 await asyncio.to_thread(_remember, self._memory, visit.seen)
 
-    async def changed(self) -> None:
-        await asyncio.Event().wait()
-
 
 class _Visit:
     """One look at the site."""

@@ -10,13 +10,13 @@ from datetime import UTC, datetime, tzinfo
 
 from agent.events import Answered, Citation, PageChange
 from agent.grounding.outdated import PageRechecked, recheck
-from bot.errors import StoreError
 from bot.records import ChangedPage, DocumentRow
 from bot.store.changed_documents import ChangedDocument, ChangedDocuments, RestingAnswer
 from bot.store.unanswered import OFFLINE
 from bot.texts import changed_pages_text
+from bot.waiting import again_and_again
 from retrieval.text import language_of
-from retrieval.types import RAGToolError, Readers
+from retrieval.types import Readers
 
 log = logging.getLogger(__name__)
 
@@ -61,12 +61,7 @@ class LivingAnswers:
 
     async def watch(self) -> None:
         """Until cancelled: check what has changed, a second later."""
-        while True:
-            try:
-                await self.check()
-            except (StoreError, RAGToolError):
-                log.warning("answers could not be checked against changed documents; trying again", exc_info=True)
-            await asyncio.sleep(EVERY_SECONDS)
+        await again_and_again(self.check, EVERY_SECONDS, "answers could not be checked against changed documents")
 
     async def check(self) -> int:
         """Check the answers that rest on documents which changed; how many say something else now."""

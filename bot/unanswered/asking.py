@@ -6,7 +6,6 @@ What is asked in a private place goes to nobody before its asker has seen who ge
 often, or against their will. Source: product.md §4.
 """
 
-import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -16,7 +15,7 @@ from typing import Protocol
 
 from bot.access import default_scope, person, reaches_team, readers, role
 from bot.config.settings import Settings
-from bot.errors import SettingsError, StoreError
+from bot.errors import SettingsError
 from bot.store.asks import Asks, PersonAsk, Reason
 from bot.store.conversations import Conversation, Conversations
 from bot.store.documents import Documents
@@ -25,6 +24,7 @@ from bot.types import Actor, Audience, Card, CardRow, Link, Place, Question, Rec
 from bot.unanswered.digest import SearchDocuments
 from bot.unanswered.digest_card import offers, safe_link, shortened
 from bot.unanswered.expert_answers import ANSWERS, UNTOLD
+from bot.waiting import again_and_again
 from retrieval.i18n import Language, Text, filled
 from retrieval.types import TEAM, Hit, RAGToolError, Readers
 
@@ -210,12 +210,7 @@ class Asking:
 
     async def watch(self) -> None:
         """Until cancelled: `deliver` again and again."""
-        while True:
-            try:
-                await self.deliver()
-            except (StoreError, RAGToolError):
-                log.warning("questions for people could not be sent; trying again", exc_info=True)
-            await asyncio.sleep(EVERY_SECONDS)
+        await again_and_again(self.deliver, EVERY_SECONDS, "questions for people could not be sent")
 
     async def opt_out(self, person: str) -> None:
         """`person` (`platform:id`) is not asked any more."""

@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from bot.access import role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
-from bot.records import AuditRecord, Changed, DocumentRow, ExpertAnswer
+from bot.records import SHORT_ID, AuditRecord, Changed, DocumentRow, ExpertAnswer
 from bot.store.audit import Audit
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
 from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, Upload
 from bot.unanswered.expert_answers import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
-from bot.views import SHORT_ID
 from retrieval.i18n import Text, filled
 from retrieval.text import language_of
 from retrieval.types import Readers

@@ -3,15 +3,11 @@
 Offline nearly every paraphrase is doubted, and a digest of all of them would hide what matters. Source: product.md §4.
 """
 
-import asyncio
-import logging
 from datetime import UTC, datetime, timedelta
 
-from bot.errors import StoreError
 from bot.store.unanswered import Doubted, UnansweredQuestions
 from bot.unanswered.clustering import Clustering
-
-log = logging.getLogger(__name__)
+from bot.waiting import again_and_again
 
 ALIKE = 3  # people who asked the same
 WITHIN = timedelta(days=30)
@@ -52,9 +48,5 @@ class Doubts:
 
     async def watch(self) -> None:
         """Until cancelled: `gather` every few minutes, for the lists that people look at between two digests."""
-        while True:
-            await asyncio.sleep(EVERY_SECONDS)
-            try:
-                await self.gather()
-            except StoreError:
-                log.warning("doubted questions could not be compared", exc_info=True)
+        every = EVERY_SECONDS
+        await again_and_again(self.gather, every, "doubted questions could not be compared", first=every)

@@ -17,7 +17,7 @@ _ROWS = 32  # decoded at once
 Fetch = Callable[[int, int], bytes]
 
 
-class Ranges(io.RawIOBase):
+class Ranges:
     """A file that can be read anywhere, by blocks that `fetch(start, end)` brings; the last few are kept.
 
     What `fetch` raises is kept in `failure`: the Parquet reader turns it into words of its own.
@@ -30,15 +30,6 @@ class Ranges(io.RawIOBase):
         self._fetch = fetch
         self._at = 0
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]

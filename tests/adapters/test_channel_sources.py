@@ -365,7 +365,7 @@ async def test_a_forum_is_read_back_page_by_page_with_its_archived_posts(tmp_pat
         ]
         assert len(asked) == 2 and asked[0] is None and asked[1] is not None
         await here.says("ben", "Not any more.", roots[-1])  # which opens it again
-        await here.deletes(here.fake.thread(roots[-2])[-1].id)  # in one that stays closed
+        await here.fake.deletes(*(one.id for one in here.fake.thread(roots[-2])[-2:]))  # in one that stays closed
         await here.heard()
         here.now.later(hours=25)
         report = await here.sync()

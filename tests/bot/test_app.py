@@ -17,6 +17,7 @@ from adapters.terminal.channel import AUDIENCE, PASSING, PLACE
 from agent.events import Answered
 from bot.app import SAMPLE, Application, running
 from bot.cli.output import banner
+from bot.doctor.data import heard
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
@@ -62,6 +63,15 @@ async def test_the_sample_is_never_for_a_home_with_a_platform(tmp_path: Path) ->
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1-2-abcdefgh", "SLACK_APP_TOKEN": "xapp-1-A1-2-abcdefgh"}
     async with application(tmp_path, **tokens) as app:
         assert app.settings.platforms == ("Slack",) and not await app.wants_sample()
+
+
+async def test_when_a_platform_was_last_heard_is_known(tmp_path: Path) -> None:
+    settings, began = begun(tmp_path), datetime.now(UTC)
+    assert await heard(settings, PLACE.platform) is None
+    async with application(tmp_path) as app:
+        await answer(app, asked("When do ships moor at pier seven?"))
+    last = await heard(settings, PASSING.platform)
+    assert last is not None and began <= last <= datetime.now(UTC) and await heard(settings, "slack") is None
 
 
 async def test_the_sample_is_not_for_a_home_where_something_was_asked(tmp_path: Path) -> None:
@@ -142,6 +152,28 @@ async def test_only_the_chosen_collections_are_searched(tmp_path: Path) -> None:
         for collection in ("harbour", "port"):
             within = await answer(app, asked("When do ships moor at pier seven?", collections=(collection,)))
             assert {citation.collection for citation in within.citations} == {collection}
+
+
+async def test_a_model_reads_on_in_a_document_that_it_has_found(tmp_path: Path) -> None:
+    calls = (
+        openai.call("search_rag_knowledge_base", {"queries": ["pier seven"]}),
+        openai.call("read_document", {"document": "harbour.md"}),
+    )
+    review = '{"verdict": "keep", "critique": "Fine.", "found": "yes", "sure": "yes"}'
+    words = ("The lighthouse opens on Mondays. [2]", review)
+    replies = (*(openai.Reply(one, "tool_calls") for one in calls), *(openai.Reply(openai.text(one)) for one in words))
+    piers = "".join(
+        f"## Pier {pier}\n\n{f'Ships moor at pier {pier} until midnight. ' * 4}\n\n" for pier in ("six", "seven")
+    )
+    page = f"# Harbour\n\n{piers}## Lighthouse\n\n{'The lighthouse opens on Mondays. ' * 4}\n"
+    async with FakeOpenAI(*replies, key=None) as server:
+        names = {"KOTAE_MODEL": "openai:qwen3:8b", "OPENAI_BASE_URL": server.url}
+        async with application(tmp_path, KOTAE_SEARCH_LIMIT=1, KOTAE_CHUNK_SIZE=200, **names) as app:
+            await app.knowledge.add(Upload("harbour.md", page.encode(), "docs", TEAM, "U1"), "en")
+            found = await answer(app, asked("When does the lighthouse behind pier seven open?"))
+    read = str(server.journal[2].body["messages"][-1]["content"])
+    assert server.finished and "opens on Mondays" in read and "The document ends here." in read
+    assert [citation.chunk for citation in found.citations] == [2] and found.outcome == "answered"
 
 
 async def test_claims_are_judged_by_the_model_that_is_named_for_it_and_by_nobody_else(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from agent.extractive.model import ExtractiveModel
 from bot.access import scope_of
@@ -22,10 +24,12 @@ from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.conversations import Conversations
 from bot.store.digests import Digests
+from bot.store.engine import execute
 from bot.store.feedback import Votes
 from bot.store.followed import FollowedSources
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
+from bot.store.schema import documents
 from bot.store.searches import Searches
 from bot.store.signals import Signals
 from bot.store.unanswered import UnansweredQuestions
@@ -88,7 +92,7 @@ class Office:
 
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    chosen = settings(tmp_path, KOTAE_EDITORS="slack:U-editor")
+    chosen = settings(tmp_path, KOTAE_EDITORS="slack:U-editor", KOTAE_TIMEZONE="Asia/Tokyo")
     async with opened(tmp_path) as library, AsyncExitStack() as stack:
         engine, knowledge, questions = library.engine, library.knowledge, UnansweredQuestions(library.engine)
 
@@ -160,7 +164,9 @@ async def test_knowledge_is_shown_as_far_as_it_may_be_read(office: Office) -> No
     assert [row.text for row in shown.rows] == ["<!here>.md", "canary.md", "harbour.md"]
     assert "この場所のみ" in shown.rows[1].details[0] and canary[:8] in shown.rows[1].details[0]
     assert [row.text for row in (await office("documents", "docs")).rows] == ["harbour.md"]
-    assert harbour[:8] in said(await office("documents", "docs"))
+    late = update(documents).where(documents.c.id == harbour).values(updated_at=datetime(2026, 3, 31, 18, tzinfo=UTC))
+    await execute(office.library.engine, late)
+    assert harbour[:8] in (line := said(await office("documents", "docs"))) and "2026-04-01" in line  # in Tokyo
     assert "There is no collection “nope”" in said(await office("documents", "nope"))
 
 

@@ -46,10 +46,12 @@ class Announcer:
     def changed(self, message: Message) -> None:
         self.posted(message, "MESSAGE_UPDATE")
 
-    def deleted(self, message: Message) -> None:
-        place = self._world.channels[message.channel]
-        told = {"id": message.id, "channel_id": place.id, **self._of(place)}
-        self._tell("MESSAGE_DELETE", place, lambda session: dict(told), guild=_MESSAGES, direct=_DM_MESSAGES)
+    def deleted(self, *messages: Message) -> None:
+        place = self._world.channels[messages[0].channel]
+        ids = [message.id for message in messages]
+        name, which = ("MESSAGE_DELETE", {"id": ids[0]}) if len(ids) == 1 else ("MESSAGE_DELETE_BULK", {"ids": ids})
+        told = {**which, "channel_id": place.id, **self._of(place)}
+        self._tell(name, place, lambda session: dict(told), guild=_MESSAGES, direct=_DM_MESSAGES)
 
     def reaction(self, message: Message, user: str, name: str, *, added: bool) -> None:
         place = self._world.channels[message.channel]

@@ -280,8 +280,8 @@ class FakeDiscord:
         found.embeds = [{"type": "link", "url": "https://example.com/", "title": "a preview"}]
         self.tell.changed(found)
 
-    async def deletes(self, message: str) -> None:
-        self.messages.remove(self.message(message))
+    async def deletes(self, *messages: str) -> None:
+        self.messages.remove(*map(self.message, messages))
 
     async def reacts(self, user: str, message: str, emoji: str) -> None:
         found, author = self.message(message), self.person(user)

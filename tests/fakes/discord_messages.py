@@ -262,10 +262,12 @@ class Messages:
             raise Refused(50021)
         self.remove(found)
 
-    def remove(self, found: Message) -> None:
-        found.deleted = True
+    def remove(self, *found: Message) -> None:
+        """Several are of one channel, and told at once."""
+        for one in found:
+            one.deleted = True
         self._world.changed()
-        self._tell.deleted(found)
+        self._tell.deleted(*found)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from types import MappingProxyType
 
 import uvicorn
@@ -34,9 +35,9 @@ from adapters.web.server.sockets import Address, listen_in
 from adapters.web.visitor import Site
 from bot.app import Application
 from bot.cli.remote import SOCKET
-from bot.errors import StoreError
 from bot.programs.programs import PLACE as MCP_PLACE
 from bot.turns.turns import Turns
+from bot.waiting import again_and_again
 from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,9 @@ async def serving(
     context = ApiContext(app, Replies(app.bot.turns), platforms=platforms)
     servers: list[_Server] = []
     browser, mcp = None, McpEndpoint(app.programs)
-    helpers = [asyncio.create_task(context.lag.watch()), asyncio.create_task(_close_abandoned(app.bot.turns))]
+    close = partial(_close_abandoned, app.bot.turns)
+    closing = again_and_again(close, ABANDONED_SECONDS, "abandoned questions could not be closed")
+    helpers = [asyncio.create_task(context.lag.watch()), asyncio.create_task(closing)]
     path = app.settings.home / SOCKET
     try:
         try:
@@ -181,17 +184,9 @@ class _Server(uvicorn.Server):
 async def _close_abandoned(turns: Turns) -> None:
     """Questions whose asker is gone with the process, or the connection, that brought them: closed, and not
     answered."""
-    while True:
-        try:
-            for message in [
-                *await turns.unfinished(routes.PLACE.platform),
-                *await turns.unfinished(PASSING.platform),
-            ]:
-                if message.place in (routes.PLACE, PASSING, MCP_PLACE):
-                    await turns.withdraw(message)
-        except StoreError:
-            log.warning("abandoned questions could not be closed; trying again", exc_info=True)
-        await asyncio.sleep(ABANDONED_SECONDS)
+    for message in [*await turns.unfinished(routes.PLACE.platform), *await turns.unfinished(PASSING.platform)]:
+        if message.place in (routes.PLACE, PASSING, MCP_PLACE):
+            await turns.withdraw(message)
 
 
 @asynccontextmanager

@@ -244,7 +244,7 @@ async def test_a_mention_added_by_an_edit_is_a_question(tmp_path: Path) -> None:
         await discord.wait_for(answered(discord, asked))
 
 
-@pytest.mark.parametrize("how", ["deleted", "no longer for the bot"])
+@pytest.mark.parametrize("how", ["deleted", "deleted with others", "no longer for the bot"])
 async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(how: str, tmp_path: Path) -> None:
     held = Held()
     async with FakeDiscord() as discord, bot(discord, tmp_path, held, answers()) as here:
@@ -253,6 +253,8 @@ async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(ho
         await discord.wait_for(lambda: discord.thread(asked))
         if how == "deleted":
             await discord.deletes(asked)
+        elif how == "deleted with others":
+            await discord.deletes(await discord.says("general", "ben", "Tea?"), asked)
         else:
             await discord.edits(asked, "Never mind.")
         await discord.wait_for(lambda: not discord.thread(asked))

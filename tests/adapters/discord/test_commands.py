@@ -68,6 +68,8 @@ async def test_every_command_has_a_name_in_both_languages_and_answers_its_author
         assert "may be found" in await asked(here, "history")
         assert "Nothing that you say" in await asked(here, "history", allowed=False)
         assert "Unanswered questions" in await asked(here, "digest")
+        assert "follow" in await asked(here, "sources")
+        assert "There is no source “x”" in await asked(here, "sources", action="resume", source="x", gone="keep")
         assert "steps: live\n" in await asked(here, "settings")
         assert "Saved.\n" in await asked(here, "settings", setting="steps", value="off")
         assert "steps: off (chosen here)" in await asked(here, "settings")

@@ -319,7 +319,12 @@ async def test_progress_that_was_lost_on_its_way_is_shown_once(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("serves", "why"),
-    [("missing", "was deleted, or its address has expired"), ("endless", "larger"), ("redirect", "away from Discord")],
+    [
+        ("missing", "was deleted, or its address has expired"),
+        ("endless", "larger"),
+        ("redirect", "away from Discord"),
+        ("cut", "ClientPayloadError"),  # each of the tries
+    ],
 )
 async def test_a_file_that_does_not_come_is_refused_in_words(serves: str, why: str) -> None:
     async with FakeDiscord(limits=False) as fake:
@@ -327,7 +332,7 @@ async def test_a_file_that_does_not_come_is_refused_in_words(serves: str, why: s
         await fake.says("general", "ann", "see", files=[file])
         url = fake.payloads.attachment(file)["url"]
         with pointed_at(fake), pytest.raises(UnreadableError) as caught:
-            await download(url, 100_000)
+            await download(url, 100_000, pause=0)
         assert why in caught.value.text("en") and isinstance(caught.value, ExpiredError) == (serves == "missing")
         with pytest.raises(UnreadableError, match="away from Discord"):
             await download(url, 100_000)  # which is not Discord any more

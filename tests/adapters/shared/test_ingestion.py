@@ -2,12 +2,15 @@
 platform."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from adapters.discord.transport import message_links
 from adapters.shared import ingestion
 from adapters.slack import ingestion as slack_ingestion
+from bot.types import FileRef, IngestionRequest, Place, Verdict
+from retrieval.types import TEAM
 
 SLACK = "https://acme.slack.com/archives/C1/p1790000000000001"
 REPLY = "https://acme.enterprise.slack.com/archives/C1/p1790000000000002?thread_ts=1790000000.000001&cid=C1"
@@ -59,3 +62,15 @@ def test_a_link_of_slacks_leads_to_a_message_in_its_thread() -> None:
     assert slack_ingestion.link_target(f"{SLACK}?thread_ts=x") == ("C1", "1790000000.000001", "1790000000.000001")
     for other in ("", "C1", SLACK.replace("slack", "slack.evil"), "https://acme.slack.com/archives/C1", "https://[/"):
         assert slack_ingestion.link_target(other) is None
+
+
+def test_a_long_list_of_verdicts_ends_in_how_many_there_are_more() -> None:
+    files = tuple(
+        FileRef(f"{number}.md", {}, Verdict(f"{number}.md", "refused" if number else "added", "docs", reason="Empty."))
+        for number in range(ingestion.LINES + 3)
+    )
+    intake = IngestionRequest("1", Place("slack", "T", "C"), None, "U1", "docs", TEAM, "ja", files)
+    head, lines = ingestion.progress(intake)
+    assert "27" in head and len(lines) == ingestion.LINES + 1 and lines[-1] == "… ほか 3 件"
+    head, lines = ingestion.progress(replace(intake, files=files[: ingestion.LINES], language="en"))
+    assert "24" in head and len(lines) == ingestion.LINES

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from adapters.shared.rate_limit import Limit
+from adapters.slack.adapter import shared_limit
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.slack.service import bot
+from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
 from tests.fakes.slack_world import OTHER_TEAM, Message
@@ -79,6 +82,16 @@ async def test_what_is_not_for_the_bot_is_acknowledged_and_left_alone(tmp_path: 
         slack.event({"type": "of_the_future", "channel": "C1"})
         await slack.wait_for_idle()
         assert all(delivery.acked for delivery in slack.journal.deliveries) and not here.player.asks
+
+
+async def test_processes_count_calls_together_and_each_alone_where_the_database_is_away(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        limit = Limit(burst=2, a_minute=1)
+        waits = [await shared_limit(here.bot, "chat.postMessage", limit) for _ in range(3)]
+        assert waits[:2] == [0.0, 0.0] and 0.0 < waits[2] <= 60.0
+        assert await shared_limit(here.bot, "chat.update", limit) == 0.0
+        async with without(here.data.engine, "rates"):
+            assert await shared_limit(here.bot, "chat.postMessage", limit) == 0.0
 
 
 async def test_two_bots_do_not_talk_to_each_other(tmp_path: Path) -> None:

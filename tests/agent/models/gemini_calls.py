@@ -26,7 +26,7 @@ VERDICT = {
     "type": "object",
     "properties": {
         "verdict": {"type": "string", "enum": ["keep", "revise", "reject"]},
-        "text": {"type": ["string", "null"]},
+        "text": {"type": "string"},
         "claims": {"type": "array", "items": {"type": "integer", "minimum": 1}},
     },
     "required": ["verdict"],

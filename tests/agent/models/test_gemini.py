@@ -247,7 +247,7 @@ async def test_a_schema_asks_for_json_and_leaves_the_tools_declared_but_uncalled
     assert sent["generationConfig"]["responseMimeType"] == "application/json"
     schema = sent["generationConfig"]["responseSchema"]
     assert schema["properties"]["verdict"] == {"type": "STRING", "enum": ["keep", "revise", "reject"]}
-    assert schema["properties"]["text"] == {"type": "STRING", "nullable": True}
+    assert schema["properties"]["text"] == {"type": "STRING"}
     assert schema["properties"]["claims"]["items"] == {"type": "INTEGER", "minimum": 1}
     assert "additionalProperties" not in schema
 

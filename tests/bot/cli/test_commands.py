@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
@@ -15,6 +16,7 @@ import typer
 from sqlalchemy import create_engine, text
 from typer.main import get_command
 
+from bot.cli import output
 from bot.cli.commands import cli
 from bot.cli.remote import OwnerRefusedError
 from bot.cli.runtime import as_owner
@@ -445,3 +447,23 @@ def test_migrate_says_where_the_database_is(tmp_path: Path, warm: Warm) -> None:
     assert "now at" in kotae("migrate", home=tmp_path / "home").stdout
     assert "up to date" in warm("migrate", home=tmp_path / "home").stdout
     assert warm("documents", "--json", home=tmp_path / "home").document == {"documents": []}
+
+
+def test_moments_are_shown_on_the_clock_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = "2026-03-31T18:30:00+00:00"
+    source = {"name": "port", "kind": "git", "collection": "port", "pages": 1, "state": "on", "gone": 0}
+    document = {"collection": "port", "name": "a.md", "chunks": 1, "scope": "team", "date": None, "id": "0123456789"}
+    miss = {"reason": "unknown", "detail": "", "question": "Where?", "searched": ["port"], "asked_at": late}
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        output.sources({"sources": [source | {"checked_at": late, "trouble": None, "refused": []}]}, "en")
+        output.documents({"documents": [document | {"updated_at": late}]}, "en")
+        output.unanswered({"questions": [miss], "total": 1, "hidden": 0}, "en")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    shown = capsys.readouterr().out.splitlines()
+    assert ["2026-04-01 03:30" in shown[0], "\t2026-04-01\t" in shown[1], "2026-04-01 03:30" in shown[2]] == [True] * 3

@@ -130,10 +130,23 @@ COMMANDS: list[list[str]] = [
     ["ingest", "SHRINKING", "--collection", "port", "--prune", "--json"],
     ["ingest", "SHRINKING", "--collection", "port", "--prune"],
     ["documents", "--json"],
+    ["token", "add", "ci", "--per-day", "9"],
+    ["token", "add", "ci"],
+    ["token", "--json"],
+    ["token"],
+    ["token", "revoke", "ci"],
+    ["sources"],
+    ["source", "sync", "nope"],
+    ["source", "pause", "nope"],
+    ["source", "resume", "nope", "--keep"],
+    ["source", "remove", "nope"],
+    ["digest"],
+    ["digest", "--json"],
+    ["backup", "TAKEN"],
 ]
 _CHANGING = re.compile(
     r"""\b[0-9a-f]{32}\b | \b[0-9a-f]{8}$ | \d{4}-\d\d-\d\d[T ]?[\d:.+]* | [\d.]+[ ]/[ ][\d.]+[ ]m?s\b
-    | (?<="seconds":[ ])[\d.e-]+ | (?<="latency_ms":[ ])[\d.e-]+ | (?<=_ms":[ ])[\d.]+ | (?<=_seconds":[ ])[\d.]+""",
+    | (?<=kotae_)[\w-]{43} | \d+(?=[ ]KB) | (?<="seconds":[ ])[\d.e-]+ | (?<="latency_ms":[ ])[\d.e-]+ | (?<=_ms":[ ])[\d.]+ | (?<=_seconds":[ ])[\d.]+""",
     re.MULTILINE | re.VERBOSE,
 )
 
@@ -162,7 +175,7 @@ def shown(
         (shrinking / name).write_text(f"# {name}\n\nThe crane {name} lifts ten tons.\n")
     for command in COMMANDS:
         stands_for = {"PAGES": str(folder), "EXPORT": str(home / "export"), "TAUGHT": taught, "ANSWER": answer}
-        stands_for["SHRINKING"] = str(shrinking)
+        stands_for |= {"SHRINKING": str(shrinking), "TAKEN": str(folder.parent / "taken.tar.gz")}
         arguments = [_filled(one, stands_for) for one in command]
         status = cli(arguments, prog_name="kotae", standalone_mode=False)
         printed = capsys.readouterr()
@@ -189,6 +202,8 @@ def test_every_command_shows_the_same_through_the_owner_as_alone(
     alone = shown(tmp_path / "alone", pages, monkeypatch, capsys)
     with owner(tmp_path / "owned") as one:
         through = shown(tmp_path / "owned", pages, monkeypatch, capsys)
+        cli(["source", "add", "folder", str(pages), "--name", "pages"], prog_name="kotae", standalone_mode=False)
+        assert "“pages” is being synced" in capsys.readouterr().out
         one.process.terminate()
         assert '"level": "ERROR"' not in one.ended()[2]
     for command, here, there in zip(COMMANDS, alone, through, strict=True):

@@ -321,9 +321,6 @@ class Memory:
             raise PageError(Text(en="Not now.", ja="いまは読めません。"))
         return Fetched(self.texts[page.ref].encode())
 
-    async def changed(self) -> None:
-        await asyncio.Event().wait()
-
 
 async def followed(home: Home) -> FollowedSource:
     now = datetime.now(UTC)

@@ -27,7 +27,9 @@ from bot.store.schema import answers, turns
 from bot.store.turns import TurnStore
 from bot.turns.queue import LEASE, QUEUE, TurnQueue
 from bot.types import Audience, Claimed, Incoming, Place
+from tests.adapters.acting import until
 from tests.bot import databases
+from tests.bot.broken import without
 
 ROOT = Path(__file__).parents[3]
 DONE = Answered("はい。")
@@ -259,6 +261,18 @@ async def inbox_idle(task: asyncio.Task[object]) -> None:
     """Until the task waits for something that is not coming soon."""
     done, _ = await asyncio.wait({task}, timeout=0.2)
     assert not done
+
+
+async def test_an_answer_that_could_not_be_marked_as_shown_is_marked_later(engine: AsyncEngine) -> None:
+    inbox = TurnQueue(TurnStore(engine), lease=timedelta(seconds=0.3))
+    turn = await claimed(inbox, asked())
+    await inbox.start(turn)
+    await inbox.finish(turn, DONE, [], ())
+    async with without(engine, "turns"):
+        await inbox.shown(turn)
+    assert await states(engine) == ["answered"]
+    await until(lambda: states(engine), lambda found: found == ["done"])
+    await inbox.close()
 
 
 async def test_200_questions_in_50_threads_to_three_processes(process: Process, engine: AsyncEngine) -> None:

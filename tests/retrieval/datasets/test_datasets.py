@@ -32,6 +32,7 @@ from retrieval.datasets import (
 from retrieval.datasets.cleaning import cleaned
 from retrieval.datasets.hub import TRIES, Hub, HubSource
 from retrieval.datasets.rows import guess
+from tests.adapters.acting import until
 from tests.fakes.hub import (
     BAD_TOKEN,
     CONVERTED,
@@ -231,6 +232,15 @@ async def test_what_passes_is_waited_for_and_the_stream_is_whole(hub: FakeHub) -
     seen = await all_of(HubSource(asked_of(hub, waits=waits), WIKIPEDIA))
     assert len(seen) == 33
     assert waits == [7, 5, 1, 1, 2, 4]
+
+
+async def test_a_pass_that_waits_for_a_busy_hub_ends_as_soon_as_it_is_stopped(hub: FakeHub) -> None:
+    hub.fail("info", busy(60))
+    reading = DatasetReading()
+    task = asyncio.create_task(all_of(HubSource(Hub(hub.url, False), WIKIPEDIA), reading=reading))
+    await until(lambda: asyncio.sleep(0, bool(hub.asked)))
+    reading.stop.set()
+    assert await asyncio.wait_for(task, 30) == [] and len(hub.asked) == 1
 
 
 _FIRST = """

@@ -199,3 +199,20 @@ async def test_others_pairs_cannot_be_changed(visit: Visit, site: Site) -> None:
     with pytest.raises(NotAllowedError):
         await site.app.all_pairs.remove(who, theirs, one)
     assert await found(site, "When is the sauna warm?") == "From 17:00."
+
+
+async def test_pairs_are_turned_over_and_narrowed(visit: Visit, site: Site) -> None:
+    rows = "".join(f"Where is hut {number}?,In valley {number}.,\n" for number in range(10, 35))
+    await add(site, f"question,answer,owner\n{rows}", author=AKI.id, name="huts.csv")
+    user = visit("aki")
+    await user.open("/app/answers")
+    await sees(user, "1–20 of 25")
+    user.find("→").click()
+    await sees(user, "21–25 of 25")
+    for _ in range(2):  # there is no third page
+        user.find("→").click()
+    user.find("←").click()
+    await sees(user, "1–20 of 25")
+    user.find(marker="words").type("hut 34")
+    await sees(user, "In valley 34.")
+    await user.should_not_see("In valley 10.")

@@ -14,7 +14,7 @@ from bot.records import BotMessage, RoomMessage
 from bot.turns.event_json import citation_json
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
-from tests.adapters.web.pages.hands import press
+from tests.adapters.web.pages.hands import agree, press
 from tests.adapters.web.pages.waiting import sees
 from tests.adapters.web.spots import spot
 
@@ -140,6 +140,8 @@ async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, 
     assert voted[found.id].reason == "outdated"
     missed = await site.app.bot.experts.open(*spot("general"))
     assert [each.reason for each in missed.questions] == ["reported"]
+    user.find("👍").click()
+    await until(lambda: site.web.votes(AKI, [found.id]), lambda votes: votes[found.id].vote == "up")
 
 
 async def test_one_browser_sees_what_another_writes(visit: Visit, site: Site) -> None:
@@ -249,6 +251,59 @@ async def test_a_person_is_asked_from_an_unsure_answer(visit: Visit, site: Site)
     press(user, "ask-person")
     await sees(user, "I know nobody whom I could ask")
     assert sum(each.kind == "card" for each in await kept(site)) == 1
+
+
+async def test_a_card_is_answered_by_its_form_or_by_a_reply_that_is_confirmed(visit: Visit, site: Site) -> None:
+    site.app.bot.asking.reach = PeopleReach([site.web], "web:general")
+    user = visit()
+
+    async def cards() -> list[RoomMessage]:
+        return [one for one in await kept(site) if one.kind == "card" and not one.data.get("status")]
+
+    async def card(question: str) -> RoomMessage:
+        asked = await site.web.say(AKI, GENERAL, f"@kotae {question}")
+        assert isinstance(asked, RoomMessage)
+        await answer(site, asked.id)
+        await user.open(f"/app/?room=general&thread={asked.id}")
+        await sees(user, "Ask a person")
+        press(user, "ask-person")
+        return (await until(cards))[0]
+
+    await card("On which pier does the ferry to Heligoland moor?")
+    await user.open("/app/")
+    user.find("Answer this").click()
+    await sees(user, "It will be found by these words")
+    with user:
+        next(iter(user.find(kind=ui.textarea, content="Answer").elements)).set_value("At pier nine.")
+    user.find(content="Save", kind=ui.button).click()
+    await until(cards, lambda left: not left)
+
+    replied = await card("When is the whale started?")
+    for words, button in (("I would not know.", "No"), ("At dawn, by Ms Kawabata.", "Save as the answer")):
+        await site.web.say(BEN, GENERAL, words, replied.id)
+        ben = visit("ben")
+        await ben.open(f"/app/?room=general&thread={replied.id}")
+        await sees(ben, button)
+        agree(ben, button)
+        await until(lambda: site.web.board.messages(GENERAL, BEN, replied.id), lambda all: not any(map(_asks, all)))
+    assert await cards() == []
+    taught, _ = await site.app.answers.listed(site.app.readers, limit=9)
+    assert {one.answer for one in taught} == {"At pier nine.", "At dawn, by Ms Kawabata."}
+
+
+def _asks(message: RoomMessage) -> bool:
+    return message.kind == "confirm" and not message.data["done"]
+
+
+async def test_earlier_messages_come_on_demand(visit: Visit, site: Site) -> None:
+    for number in range(55):
+        await site.web.say(BEN, GENERAL, f"number {number:02}")
+    user = visit()
+    await user.open("/app/")
+    await sees(user, "number 54")
+    await user.should_not_see("number 04")
+    user.find("Earlier messages").click()
+    await sees(user, "number 00")
 
 
 async def test_a_new_room_offers_questions_to_click(visit: Visit, site: Site) -> None:

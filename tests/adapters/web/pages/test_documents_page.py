@@ -333,6 +333,29 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     assert len(await site.app.knowledge.collections(site.app.readers)) == 4
 
 
+async def test_a_collection_is_indexed_anew_and_deleted(visit: Visit, site: Site) -> None:
+    document_id = await added(site, "a.md", "# A\n\nHarbour a.\n", to="one")
+    kept = await site.app.knowledge.document(document_id, site.app.readers)
+    user = visit("aki", "ja")
+    await user.open("/app/documents")
+    await sees(user, "one")
+    press(user, "reindex-one")
+    await sees(user, "再インデックス: one: 完了（文書 1 件）")
+    assert await site.app.knowledge.document(document_id, site.app.readers) != kept
+    user.find("完了分を消去").click()
+    await user.should_not_see("再インデックス: one")
+    press(user, "delete-one")
+    await sees(user, "「one」を文書 1 件とともに削除しますか？")
+    agree(user, "キャンセル")
+    assert await document(site, "a.md")
+    press(user, "delete-one")
+    await sees(user, "元に戻せません。")
+    press(user, "yes")
+    await sees(user, "「one」を削除しました（文書 1 件）。")
+    assert await document(site, "a.md") is None
+    assert [action for action, _ in await acted(site)][:2] == ["delete", "reindex"]
+
+
 async def test_a_document_and_a_collection_have_an_owner(visit: Visit, site: Site) -> None:
     document_id = await added(site, "open.md", "# Open\n\nFor all.\n", author="ben")
     user = visit("ben")

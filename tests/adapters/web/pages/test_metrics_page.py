@@ -1,8 +1,12 @@
 """The page of metrics: what it counts adds up, and each share says of what it is one."""
 
+from datetime import UTC, datetime
+
 from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.visitor import Site
+from agent.events import Cost
 from bot.records import RoomMessage
+from bot.store.usage import Usage
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
@@ -40,6 +44,8 @@ async def test_each_question_is_one_outcome_and_at_most_one_miss(visit: Visit, s
     ):
         await sees(user, text)
     await user.should_see("private places you are not in")
+    cost = Cost(calls=2, input_tokens=1_000, output_tokens=200, thought_tokens=34)
+    await Usage(site.app.data.engine).add({(datetime.now(UTC).date(), "gemini:gemini-3.8-flash"): cost})
     user = visit("ben", "ja")
     await user.open("/app/metrics")
     for text in (
@@ -47,5 +53,7 @@ async def test_each_question_is_one_outcome_and_at_most_one_miss(visit: Visit, s
         "3 件中 1 件（33%）",
         "回答 3 件の時間 p50 / p95",
         "1 つの質問を 1 件と数えます。",
+        "トークン（モデル別）",
+        "有料モデルのトークン数です。",
     ):
         await sees(user, text)

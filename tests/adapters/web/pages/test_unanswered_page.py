@@ -81,6 +81,17 @@ async def test_a_miss_is_dismissed_after_a_question(visit: Visit, site: Site) ->
     assert missed.total == 0
 
 
+async def test_what_is_listed_is_narrowed(visit: Visit, site: Site) -> None:
+    await asked(site, OPEN)
+    user = visit("aki")
+    await user.open("/app/unanswered?view=list")
+    await user.should_see(OPEN)
+    user.find(marker="text").type("penguins")
+    await sees(user, "No questions match")
+    user.find(marker="text").clear()
+    await sees(user, OPEN)
+
+
 async def test_a_question_s_closest_passages_and_its_trace(visit: Visit, site: Site) -> None:
     await asked(site, OPEN)
     user = visit("aki")
