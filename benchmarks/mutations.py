@@ -110,7 +110,7 @@ MUTATIONS = (
     Mutation(
         "work beside answering goes on after a bug",
         "bot/waiting.py",
-        ("        except Exception:\n            log.exception(\"%s; trying again\", trouble)\n", ""),
+        ("        except Exception as error:\n            if failed", "        except (StoreError, RAGToolError, LostError, OSError) as error:\n            if failed"),
         ("tests/bot/test_waiting.py",),
     ),
     Mutation(

@@ -43,18 +43,22 @@ async def again_and_again(
 ) -> NoReturn:
     """`work`, and again so many seconds after its end, until cancelled; `first`: seconds before the first time.
 
-    Nothing else ends it: what fails is logged as `trouble` and tried again, also a bug, which would else be noticed
-    when the bot stops.
+    Nothing else ends it: what fails is logged as `trouble`, once for as long as it fails in the same way, and tried
+    again, also a bug, which would else be noticed when the bot stops.
     """
     if first:
         await sleep(first)
+    failed: type[Exception] | None = None
     while True:
         try:
             await work()
-        except (StoreError, RAGToolError, LostError, OSError):
-            log.warning("%s; trying again", trouble, exc_info=True)
-        except Exception:
-            log.exception("%s; trying again", trouble)
+            failed = None
+        except Exception as error:
+            if failed is not type(error):
+                expected = isinstance(error, (StoreError, RAGToolError, LostError, OSError))
+                level = logging.WARNING if expected else logging.ERROR
+                log.log(level, "%s; trying again", trouble, exc_info=True)
+            failed = type(error)
         await sleep(seconds)
 
 
