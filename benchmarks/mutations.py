@@ -1570,6 +1570,24 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted",),
     ),
     Mutation(
+        "an asker's answer is not for who joined since",
+        "adapters/shared/expert_answers.py",
+        ("        elif await self.bot.experts.notices.readable(notice, audience):\n", "        elif True:\n"),
+        (f"{SLACK}/test_digest.py::test_an_answer_is_told_where_its_readers_read_by_then_and_nowhere_else",),
+    ),
+    Mutation(
+        "the name of a private place's collection",
+        "bot/store/documents.py",
+        ("            await db.run_sync(_drop_private, there)\n", ""),
+        ("tests/bot/store/test_store.py::test_the_name_of_a_private_places_collection_goes_with_its_last_document",),
+    ),
+    Mutation(
+        "the name of a private place's collection that others take over",
+        "bot/store/documents.py",
+        ("                await db.run_sync(_drop_private, [before])\n", "                pass\n"),
+        ("tests/bot/store/test_store.py::test_the_name_of_a_private_places_collection_goes_with_its_last_document",),
+    ),
+    Mutation(
         "cards lose what was withdrawn",
         "bot/store/withdrawal.py",
         ("    _strip(db, documents)\n", ""),
