@@ -1545,6 +1545,21 @@ MUTATIONS = (
             ),
         )
     ),
+    *(
+        Mutation(
+            f"a long text is read in no longer than it is: {what}",
+            file,
+            change,
+            ("tests/hostile/test_long_texts.py",),
+        )
+        for what, file, change in (
+            ("a sum", "agent/routing/calculator.py", ("    if len(text) <= MOST_CHARACTERS:\n", "    if True:\n")),
+            ("figures", "agent/grounding/quantities.py", ('_NO_FIGURE.sub(" ", ', '("").join(')),
+            ("citations", "agent/citations.py", ("(?<![ \\t\\u3000])[ \\t\\u3000]*", "[ \\t\\u3000]*")),
+            ("a draft", "agent/reflection.py", ("^[ \\t\\u3000>", "^[\\s>")),
+            ("found and sure", "agent/reflection.py", ("^([^\\w\\n]*found", "^(\\W*found")),
+        )
+    ),
     Mutation(
         "a forgotten document leaves what was answered",
         "bot/store/documents.py",
