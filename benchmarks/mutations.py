@@ -53,6 +53,9 @@ TAUGHT = "tests/bot/unanswered/test_expert_answers.py"
 UNLIKE = "tests/bot/unanswered/test_paraphrases.py::test_none_that_differ_is_taken_for_the_same"
 ANSWERS = "tests/bot/unanswered/test_corrections.py"
 WITHDRAWN = "tests/bot/store/test_withdrawal.py"
+WITHDRAWN_LATE = (
+    "tests/bot/turns/test_turns.py::test_what_is_withdrawn_between_the_last_check_and_the_store_is_not_quoted"
+)
 ASKING = "tests/bot/unanswered/test_asking.py"
 CONFORMANCE = "tests/adapters/test_conformance.py"
 SLACK = "tests/adapters/slack"
@@ -1585,10 +1588,55 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted",),
     ),
     Mutation(
+        "what went just before an answer was stored",
+        "bot/turns/turns.py",
+        ("            answer = await self._still_theirs(turn, answer)\n", ""),
+        (WITHDRAWN_LATE,),
+    ),
+    Mutation(
+        "what went just before an answer was stored is not kept",
+        "bot/turns/turns.py",
+        ("            await finished(self._inbox.withdraw(turn.claimed, gone))\n", "            pass\n"),
+        (WITHDRAWN_LATE,),
+    ),
+    Mutation(
+        "what went while an answer was being posted",
+        "bot/store/turns.py",
+        ("rewritten.where(answers.c.show_at <= now,", "rewritten.where(answers.c.show_at.is_(None),"),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "whoever shows an answer shows it in its new words",
+        "bot/store/changed_documents.py",
+        ('shown = turns.c.state == "done"  #', 'shown = turns.c.state != ""  #'),
+        (WITHDRAWN,),
+    ),
+    Mutation(
         "an asker's answer is not for who joined since",
         "adapters/shared/expert_answers.py",
         ("        elif await self.bot.experts.notices.readable(notice, audience):\n", "        elif True:\n"),
         (f"{SLACK}/test_digest.py::test_an_answer_is_told_where_its_readers_read_by_then_and_nowhere_else",),
+    ),
+    Mutation(
+        "a card that is sent later is not for who joined since",
+        "bot/unanswered/asking.py",
+        ('            if ask.reason == "channel" and not _may_go_to(to, question, kept.asked.place):\n', "            if False:\n"),
+        (f"{ASKING}::test_what_is_sent_later_goes_to_no_channel_that_outsiders_read_by_then",),
+    ),
+    Mutation(
+        "nobody is told of a page that is forgotten",
+        "bot/store/withdrawal.py",
+        ("notices.c.of_page.is_(True)))  # it names pages", "notices.c.of_page.is_(None)))"),
+        ("tests/bot/turns/test_living.py::test_of_a_page_that_is_forgotten_nobody_is_told_any_more",),
+    ),
+    Mutation(
+        "words asked where outsiders read along",
+        "bot/store/searches.py",
+        ("for scope in scopes if scope != EVERYONE]", "for scope in scopes]"),
+        (
+            "tests/hostile/test_disclosure.py"
+            "::test_llm02_words_asked_where_outsiders_read_along_are_nobody_elses",
+        ),
     ),
     Mutation(
         "the name of a private place's collection",
