@@ -1606,12 +1606,6 @@ MUTATIONS = (
         (WITHDRAWN,),
     ),
     Mutation(
-        "whoever shows an answer shows it in its new words",
-        "bot/store/changed_documents.py",
-        ('shown = turns.c.state == "done"  #', 'shown = turns.c.state != ""  #'),
-        (WITHDRAWN,),
-    ),
-    Mutation(
         "an asker's answer is not for who joined since",
         "adapters/shared/expert_answers.py",
         ("        elif await self.bot.experts.notices.readable(notice, audience):\n", "        elif True:\n"),
@@ -1628,6 +1622,19 @@ MUTATIONS = (
         "bot/store/withdrawal.py",
         ("notices.c.of_page.is_(True)))  # it names pages", "notices.c.of_page.is_(None)))"),
         ("tests/bot/turns/test_living.py::test_of_a_page_that_is_forgotten_nobody_is_told_any_more",),
+    ),
+    *(
+        Mutation(
+            f"what an asker was told goes with the question: {where}",
+            file,
+            change,
+            (f"{CONFORMANCE}::test_what_its_asker_was_told_goes_with_a_deleted_question",),
+        )
+        for where, file, change in (
+            ("Slack", "adapters/slack/digest.py", ("Post(notice.turn,", 'Post(f"notice:{notice.id}",')),
+            ("Discord", "adapters/discord/turn_view.py", ('("steps", "answer", "notice")', '("steps", "answer")')),
+            ("browser", "adapters/web/channel/digest.py", ("thread, notice.turn,", 'thread, f"notice:{notice.id}",')),
+        )
     ),
     Mutation(
         "words asked where outsiders read along",

@@ -96,8 +96,7 @@ class ChangedDocuments(Store):
 
     async def show_due(self, now: datetime) -> None:
         """Answers that their platform would not take yet are shown again."""
-        shown = turns.c.state == "done"  # else whoever is showing it sees to it
-        wanted = select(answers.c.turn).join(turns).where(answers.c.show_at <= now, shown).limit(AT_ONCE)
+        wanted = select(answers.c.turn).where(answers.c.show_at <= now).limit(AT_ONCE)
         due = [row.turn for row in await rows(self._engine, wanted)]
         if not due:
             return

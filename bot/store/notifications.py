@@ -216,6 +216,7 @@ def _notice(row: Any) -> Notice:
     platform, _, who = (row.by or "").partition(":")
     return Notice(
         id=row.id,
+        turn=row.turn,
         place=Place(row.platform, row.workspace, row.channel),
         thread=row.thread,
         author=row.author,
