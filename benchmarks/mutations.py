@@ -1637,6 +1637,12 @@ MUTATIONS = (
         )
     ),
     Mutation(
+        "a page that is forgotten is not named as the closest",
+        "bot/store/withdrawal.py",
+        ("    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}\n", ""),
+        (f"{WITHDRAWN}::test_the_page_that_came_closest_to_nothing_is_not_named_any_more",),
+    ),
+    Mutation(
         "words asked where outsiders read along",
         "bot/store/searches.py",
         ("for scope in scopes if scope != EVERYONE]", "for scope in scopes]"),

@@ -49,6 +49,8 @@ def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str
     names: dict[str, set[str]] = {}
     for row in db.execute(cited.where(sources.c.turn.in_(some))).all():
         names.setdefault(row.turn, set()).add(documents[row.document])
+    missed = select(answers.c.turn).where(answers.c.turn.in_(some), answers.c.outcome == "unknown")
+    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}
     for turn, theirs in names.items():
         redact(db, turn, theirs, now)
 

@@ -420,7 +420,8 @@ class Turns:
         """A stored answer without what those who read the place by now may not read."""
         message = turn.claimed.message
         allowed = readers(message.place, message.audience, message.thread)
-        hidden = await self._conversations.hidden(turn.claimed.id, allowed) if answer.citations else ()
+        found = answer.citations or answer.outcome == "unknown"  # which names what came closest
+        hidden = await self._conversations.hidden(turn.claimed.id, allowed) if found else ()
         return without(answer, hidden, turn.language)
 
     async def _read(self, message: Incoming, file: Attachment, language: Language) -> str:

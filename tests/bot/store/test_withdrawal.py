@@ -7,6 +7,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Citation, Thought, ToolReturned
+from agent.outcomes import unknown
 from bot.access import scope_of
 from bot.records import DocumentRow
 from bot.store import withdrawal
@@ -22,6 +23,7 @@ from bot.store.vector_stores import VectorStores
 from bot.turns.trace import Recording
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Audience, Incoming, Place, Post, Visibility
+from retrieval.i18n import Language
 from retrieval.types import EVERYONE, TEAM, Hit, Passage, Readers
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -53,14 +55,21 @@ class Home:
         await self.documents.forget(*ids, generation=self.generation, copied=copied)
 
     async def answered(
-        self, turn: str, place: Place, seen: Visibility, *, posted: bool = True, shown: bool = True
+        self,
+        turn: str,
+        place: Place,
+        seen: Visibility,
+        *,
+        posted: bool = True,
+        shown: bool = True,
+        answer: Answered | None = None,
     ) -> None:
         """An answer that quotes both documents."""
         message = Incoming(place, turn, turn, "U1", "When?", Audience(seen))
         held = (await self._rows.claim({turn: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[turn]
         await self._rows.start(held, owner="me", now=NOW)
         cited = (Citation(1, "plan.md", "docs", 0, "In May."), Citation(2, "pier.md", "docs", 0, "At seven."))
-        answer = Answered("In May. [1]\n\nAt seven. [2]", cited)
+        answer = answer or Answered("In May. [1]\n\nAt seven. [2]", cited)
         hits = tuple(
             Hit(Passage("docs", id, name, 0, "text", TEAM), {}, 0.9)
             for id, name in ((PLAN, "plan.md"), (PIER, "pier.md"))
@@ -120,6 +129,20 @@ async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_post
         assert await home.trace(turn) == [True, True, False, False]
     assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}
     assert [one.message for one in await TurnStore(home.engine).unfinished("slack", now=NOW)] == ["1" * 32]
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("searched", [(), ("docs", "more")])
+async def test_the_page_that_came_closest_to_nothing_is_not_named_any_more(
+    home: Home, language: Language, searched: tuple[str, ...]
+) -> None:
+    for turn, closest in (("1" * 32, "[Plan v. 2. Draft.](https://wiki.example/plan)"), ("2" * 32, "")):
+        said = unknown(language, searched, closest=closest) + "\n\nThe closest page is not it."
+        await home.answered(turn, GENERAL, "public", answer=Answered(said, outcome="unknown"))
+    await home.forget(PLAN)
+    plain = unknown(language, searched) + "\n\nThe closest page is not it."
+    assert await home.text("1" * 32) == await home.text("2" * 32) == plain
+    assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}
 
 
 async def test_what_is_withdrawn_while_an_answer_is_being_posted_leaves_it_right_afterwards(home: Home) -> None:
