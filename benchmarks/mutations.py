@@ -1558,6 +1558,7 @@ MUTATIONS = (
         for what, file, change in (
             ("a sum", "agent/routing/calculator.py", ("    if len(text) <= MOST_CHARACTERS:\n", "    if True:\n")),
             ("figures", "agent/grounding/quantities.py", ('_NO_FIGURE.sub(" ", ', '("").join(')),
+            ("addresses", "agent/links.py", ("|[^<>\\s@]+@", "|[^>\\s@]+@")),
             ("citations", "agent/citations.py", ("(?<![ \\t\\u3000])[ \\t\\u3000]*", "[ \\t\\u3000]*")),
             ("a draft", "agent/reflection.py", ("^[ \\t\\u3000>", "^[\\s>")),
             ("found and sure", "agent/reflection.py", ("^([^\\w\\n]*found", "^(\\W*found")),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from adapters.markdown.events import harmless
 from agent.citations import marks
 from agent.grounding.quantities import facts, figures
 from agent.reflection import parse_draft
@@ -24,6 +25,7 @@ SECONDS = 1.0  # of the processor; each took several times as long, and four tim
         (marks, " ", 20_000),
         (parse_draft, "```\n", 5_000),
         (parse_draft, " \n", 20_000),
+        (harmless, "<", 40_000),
     ],
 )
 def test_llm06_a_long_text_takes_no_longer_than_it_is(read: Callable[[str], object], sign: str, times: int) -> None:
