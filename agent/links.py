@@ -33,7 +33,7 @@ _INLINE = re.compile(
 _BROKEN = re.compile(r"(!?)\[([^\[\]\n]*)\]\s*\(([^)\n]*(?:\n[^)\n]*)?)(?:\)|$)")
 _REFERENCE = re.compile(r"(!?)\[([^\[\]\n]+)\]\s?\[([^\[\]\n]*)\]")
 _DEFINITION = re.compile(r"^[ \t]{0,3}\[([^\]\n]+)\]:[ \t]*\n?[ \t]*\S+.*$\n?", re.MULTILINE)
-_AUTO = re.compile(rf"<({_SCHEME}[^>\s]*|[^>\s@]+@[^>\s]+)>", re.IGNORECASE)
+_AUTO = re.compile(rf"<({_SCHEME}[^>\s]*|[^<>\s@]+@[^>\s]+)>", re.IGNORECASE)
 _IMAGE_TAG = re.compile(r"<img\b([^<>]{0,4000})>", re.IGNORECASE)
 _ALT = re.compile(r"\balt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
 _TAG = re.compile(

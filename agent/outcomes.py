@@ -1,5 +1,7 @@
 """Texts of a turn that ends without an answer, or with one that needs a remark: whole sentences."""
 
+import re
+
 from agent.models.base import ModelBusy, ModelError, ModelExhausted, ModelUnavailable
 from agent.models.quota import OverBudgetError, SpentError
 from retrieval.i18n import Language, Text
@@ -17,6 +19,11 @@ GENERAL = Text(
 )
 CUT_OFF = Text(
     en="(This answer was cut off at the length limit.)", ja="（長さの上限に達したため、回答が途中で終わっています。）"
+)
+
+_NEXT = "|".join(re.escape(said.partition("{")[0]) for each in (LOOKED_IN, RECORDED) for said in (each.en, each.ja))
+_CLOSEST = re.compile(  # a page's name may have stops of its own
+    "|".join(re.escape(said).replace(r"\{page\}", ".*?") + rf"(?={_NEXT}|$)" for said in (CLOSEST.en, CLOSEST.ja)), re.M
 )
 
 _MODEL_FAILED = Text(
@@ -57,6 +64,11 @@ def unknown(language: Language, searched: tuple[str, ...], *, closest: str = "",
     page = CLOSEST.to(language, page=closest) if closest else ""
     where = LOOKED_IN.to(language, names=("、" if language == "ja" else ", ").join(searched)) if searched else ""
     return UNKNOWN.to(language) + page + where + (RECORDED.to(language) if reaches_team else "")
+
+
+def without_closest(text: str) -> str:
+    """The same without the page that came closest."""
+    return _CLOSEST.sub("", text, count=1)
 
 
 def notice(error: ModelError, language: Language) -> str:

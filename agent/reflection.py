@@ -43,9 +43,10 @@ _EXTENTS: Mapping[str, Extent] = {
     **dict.fromkeys(("partly", "partially", "partial", "一部"), "partly"),
 }
 _LINE = re.compile(
-    r"\n?^[\s>*_`\-]*(?P<what>found|sure)[*_`\s]*[:：][*_`\s]*(?P<said>\w+)[*_`\s.。]*\Z", re.IGNORECASE | re.MULTILINE
+    r"\n?^[ \t\u3000>*_`\-]*(?P<what>found|sure)[*_`\s]*[:：][*_`\s]*(?P<said>\w+)[*_`\s.。]*\Z",
+    re.IGNORECASE | re.MULTILINE,
 )
-_BESIDE = re.compile(r"^(\W*found\W*[:：]\W*\w+)[\s,、;|/]+(?=\W*sure\b[^\n]*\Z)", re.IGNORECASE | re.MULTILINE)
+_BESIDE = re.compile(r"^([^\w\n]*found\W*[:：]\W*\w+)[\s,、;|/]+(?=\W*sure\b[^\n]*\Z)", re.IGNORECASE | re.MULTILINE)
 _NOT_REVIEWED = Text(
     en="The draft could not be reviewed; only the check in code was made.",
     ja="回答案の見直しはできませんでした。プログラムによる照合だけを行いました。",

@@ -49,6 +49,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_recovery.py",),
     ),
     (
+        "Discord: a form's readers are for its own channel",
+        "adapters/discord/ingestion.py",
+        ('wish if here else replace(wish, scope="")', "wish"),
+        (f"{DISCORD}/test_ingestion.py::test_what_was_chosen_for_one_channel_is_not_chosen_for_a_message_of_another",),
+    ),
+    (
         "Discord: askers are told",
         "adapters/shared/expert_answers.py",
         ("for notice in await self.bot.experts.notices(self.platform):", "for notice in ():"),

@@ -225,7 +225,7 @@ async def ask(app: Application, number: int, question: str, *, reworded: bool = 
     for event in (ToolReturned("1", "search_rag_knowledge_base", "1", (hit,)), answer):
         recording.add(event)
     await turns.finish(held, answer, owner="replay", steps=recording.steps, misses=(), now=now)
-    await turns.shown(turn, owner="replay")
+    await turns.shown(turn, owner="replay", now=now)
     await app.bot.outbox.confirm(Post(turn, "answer", 0, PLACE, message.thread, f"{number}.5"))
     return Asked(turn, [(passage.document, question)], reworded)
 

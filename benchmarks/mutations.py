@@ -53,6 +53,9 @@ TAUGHT = "tests/bot/unanswered/test_expert_answers.py"
 UNLIKE = "tests/bot/unanswered/test_paraphrases.py::test_none_that_differ_is_taken_for_the_same"
 ANSWERS = "tests/bot/unanswered/test_corrections.py"
 WITHDRAWN = "tests/bot/store/test_withdrawal.py"
+WITHDRAWN_LATE = (
+    "tests/bot/turns/test_turns.py::test_what_is_withdrawn_between_the_last_check_and_the_store_is_not_quoted"
+)
 ASKING = "tests/bot/unanswered/test_asking.py"
 CONFORMANCE = "tests/adapters/test_conformance.py"
 SLACK = "tests/adapters/slack"
@@ -1611,6 +1614,22 @@ MUTATIONS = (
             ),
         )
     ),
+    *(
+        Mutation(
+            f"a long text is read in no longer than it is: {what}",
+            file,
+            change,
+            ("tests/hostile/test_long_texts.py",),
+        )
+        for what, file, change in (
+            ("a sum", "agent/routing/calculator.py", ("    if len(text) <= MOST_CHARACTERS:\n", "    if True:\n")),
+            ("figures", "agent/grounding/quantities.py", ('_NO_FIGURE.sub(" ", ', '("").join(')),
+            ("addresses", "agent/links.py", ("|[^<>\\s@]+@", "|[^>\\s@]+@")),
+            ("citations", "agent/citations.py", ("(?<![ \\t\\u3000])[ \\t\\u3000]*", "[ \\t\\u3000]*")),
+            ("a draft", "agent/reflection.py", ("^[ \\t\\u3000>", "^[\\s>")),
+            ("found and sure", "agent/reflection.py", ("^([^\\w\\n]*found", "^(\\W*found")),
+        )
+    ),
     Mutation(
         "a forgotten document leaves what was answered",
         "bot/store/documents.py",
@@ -1634,6 +1653,82 @@ MUTATIONS = (
         "bot/store/withdrawal.py",
         ('{"state": "answered", "owner": None,', '{"state": "done", "owner": None,'),
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted",),
+    ),
+    Mutation(
+        "what went just before an answer was stored",
+        "bot/turns/turns.py",
+        ("            answer = await self._still_theirs(turn, answer)\n", ""),
+        (WITHDRAWN_LATE,),
+    ),
+    Mutation(
+        "what went just before an answer was stored is not kept",
+        "bot/turns/turns.py",
+        ("            await finished(self._inbox.withdraw(turn.claimed, gone))\n", "            pass\n"),
+        (WITHDRAWN_LATE,),
+    ),
+    Mutation(
+        "what went while an answer was being posted",
+        "bot/store/turns.py",
+        ("rewritten.where(answers.c.show_at <= now,", "rewritten.where(answers.c.show_at.is_(None),"),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "an asker's answer is not for who joined since",
+        "adapters/shared/expert_answers.py",
+        ("        elif await self.bot.experts.notices.readable(notice, audience):\n", "        elif True:\n"),
+        (f"{SLACK}/test_digest.py::test_an_answer_is_told_where_its_readers_read_by_then_and_nowhere_else",),
+    ),
+    Mutation(
+        "a card that is sent later is not for who joined since",
+        "bot/unanswered/asking.py",
+        ('            if ask.reason == "channel" and not _may_go_to(to, question, kept.asked.place):\n', "            if False:\n"),
+        (f"{ASKING}::test_what_is_sent_later_goes_to_no_channel_that_outsiders_read_by_then",),
+    ),
+    Mutation(
+        "nobody is told of a page that is forgotten",
+        "bot/store/withdrawal.py",
+        ("notices.c.of_page.is_(True)))  # it names pages", "notices.c.of_page.is_(None)))"),
+        ("tests/bot/turns/test_living.py::test_of_a_page_that_is_forgotten_nobody_is_told_any_more",),
+    ),
+    *(
+        Mutation(
+            f"what an asker was told goes with the question: {where}",
+            file,
+            change,
+            (f"{CONFORMANCE}::test_what_its_asker_was_told_goes_with_a_deleted_question",),
+        )
+        for where, file, change in (
+            ("Slack", "adapters/slack/digest.py", ("Post(notice.turn,", 'Post(f"notice:{notice.id}",')),
+            ("Discord", "adapters/discord/turn_view.py", ('("steps", "answer", "notice")', '("steps", "answer")')),
+            ("browser", "adapters/web/channel/digest.py", ("thread, notice.turn,", 'thread, f"notice:{notice.id}",')),
+        )
+    ),
+    Mutation(
+        "a page that is forgotten is not named as the closest",
+        "bot/store/withdrawal.py",
+        ("    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}\n", ""),
+        (f"{WITHDRAWN}::test_the_page_that_came_closest_to_nothing_is_not_named_any_more",),
+    ),
+    Mutation(
+        "words asked where outsiders read along",
+        "bot/store/searches.py",
+        ("for scope in scopes if scope != EVERYONE]", "for scope in scopes]"),
+        (
+            "tests/hostile/test_disclosure.py"
+            "::test_llm02_words_asked_where_outsiders_read_along_are_nobody_elses",
+        ),
+    ),
+    Mutation(
+        "the name of a private place's collection",
+        "bot/store/documents.py",
+        ("            await db.run_sync(_drop_private, there)\n", ""),
+        ("tests/bot/store/test_store.py::test_the_name_of_a_private_places_collection_goes_with_its_last_document",),
+    ),
+    Mutation(
+        "the name of a private place's collection that others take over",
+        "bot/store/documents.py",
+        ("                await db.run_sync(_drop_private, [before])\n", "                pass\n"),
+        ("tests/bot/store/test_store.py::test_the_name_of_a_private_places_collection_goes_with_its_last_document",),
     ),
     Mutation(
         "cards lose what was withdrawn",

@@ -147,6 +147,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_addresses_of_the_own_network_are_not_reached",),
     ),
     (
+        "Sources: a page that is no markup costs only itself",
+        "bot/sources/website.py",
+        ("    with suppress(AssertionError):  #", "    with suppress(OSError):  #"),
+        ("tests/bot/sources/test_website.py::test_a_page_that_is_no_markup_costs_only_itself",),
+    ),
+    (
+        "Sources: nor one in a form of IPv6",
+        "bot/sources/addresses.py",
+        ("own = ip.is_site_local or", "own = False or"),
+        (f"{TESTS}::test_no_form_of_ipv6_hides_an_address_of_the_own_network",),
+    ),
+    (
         "Sources: two processes never sync one at once",
         "bot/store/leases.py",
         ("its = and_(which, free(table, at, owner if again else None))", "its = which"),

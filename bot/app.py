@@ -528,6 +528,7 @@ async def running(
             prefer=prefer,
             attach=attach,
             last_checked=sources.last_checked,
+            readable=data.documents.readable,
             language=settings.language,
         )
         living = LivingAnswers(

@@ -196,9 +196,11 @@ class Post:
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something to be said in a thread outside of any turn: a question asked there has an answer now, or `corrects`
-    what was said to be its answer, or it is `of_page`: what became of a page that the answer rests on."""
+    what was said to be its answer, or it is `of_page`: what became of a page that the answer rests on. It quotes the
+    question, so what is posted of it belongs to that turn."""
 
     id: int
+    turn: str
     place: Place
     thread: str
     author: str  # who asked

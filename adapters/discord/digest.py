@@ -62,7 +62,7 @@ async def tell(context: DiscordContext, notice: Notice) -> None:
 async def _tell(context: DiscordContext, notice: Notice, texts: Sequence[str], *, thread: str | None) -> None:
     """In the thread, or in reply to the question where it has none."""
     for part, text in enumerate(texts):
-        post = Post(f"notice:{notice.id}", "notice", part, notice.place, thread)
+        post = Post(notice.turn, "notice", notice.id - part, notice.place, thread)
         reply_to = None if thread or part else notice.thread
         await say_once(context, post, text, reply_to=reply_to, ping=None if part else notice.author)
 

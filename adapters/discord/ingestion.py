@@ -276,7 +276,8 @@ class DiscordIngestion:
             if channel.isdecimal() and message.isdecimal():
                 await self._take_message(gesture, wish, LinkTarget(int(channel), int(message)), self._used.get(name))
             elif not given.files and (target := _target(given["text"], as_text=True)) is not None:
-                await self._take_message(gesture, wish, target)
+                here = target.channel == gesture.channel_id  # else the form's choice was for another channel
+                await self._take_message(gesture, wish if here else replace(wish, scope=""), target)
             else:
                 await self._take_given(gesture, wish, given.files, given["text"], given["title"])
             return said.STARTED

@@ -126,7 +126,7 @@ class DiscordThread(ThreadView):
     async def remove(self) -> None:
         """See `adapters.port.TurnView.remove`. A thread stays, as others may have written there. Raises StoreError."""
         self._saying.resume(await self._bot.outbox.of(self._turn))
-        for post in (*self._saying.parts("steps"), *self._saying.parts("answer")):
+        for post in (post for kind in ("steps", "answer", "notice") for post in self._saying.parts(kind)):
             try:
                 await self._saying.delete(post)
             except UnreachableError:

@@ -260,7 +260,19 @@ class DigestCards:
     async def tell_all(self) -> None:
         """Tell those who are to be told now."""
         for notice in await self.bot.experts.notices(self.platform):
-            self.tasks.start(self.tell(notice), f"{self.platform}-notice")
+            self.tasks.start(self._tell(notice), f"{self.platform}-notice")
+
+    async def _tell(self, notice: Notice) -> None:
+        """Others may read its thread than when somebody asked there: they are not told what is not theirs to read.
+        While nobody can say who they are, it waits."""
+        audience = await self.audience_of(notice.place.channel)
+        if audience.visibility == "unknown":
+            log.info("who reads the thread of a notice is not known; trying again")
+        elif await self.bot.experts.notices.readable(notice, audience):
+            await self.tell(notice)
+        else:
+            log.info("a notice is not said: others read its thread by now")
+            await self.bot.experts.notices.said(notice)
 
     def _settle(self, card: Post, how: Text, name: str) -> None:
         """Cards whose question is not open any more say so, and the askers are told."""

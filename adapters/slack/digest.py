@@ -44,7 +44,7 @@ async def tell(context: SlackContext, notice: Notice) -> None:
     head = expert_answers.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
     blocks: list[Json] = [{"type": "section", "text": {"type": "mrkdwn", "text": head, "verbatim": True}}]
     blocks += map(section, _pieces(notice.answer))
-    post = Post(f"notice:{notice.id}", "notice", 0, notice.place, notice.thread)
+    post = Post(notice.turn, "notice", notice.id, notice.place, notice.thread)
     try:
         await say_once(context, post, text=head, blocks=blocks)
     except GoneError as error:

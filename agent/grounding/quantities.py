@@ -66,7 +66,8 @@ _SIGNS = re.compile(r"[\W_ー]+")
 
 _DIGIT = re.compile(r"\d")
 _CIRCLED = re.compile(r"[\u2460-\u24ff\u2776-\u2793]")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[\w.+-]+@[\w-]+\.[\w.-]+")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+")
+_NO_FIGURE = re.compile(r"\d{60,}|[A-Za-z0-9_#-]{200,}")  # a key, a dump, a rule: no number that anybody states
 _APART = re.compile(
     r"(?<=\d)[ \t](?=[\u3040-\u30ff\u4e00-\u9fff])"
     r"|(?:(?<=\d[年月])|(?<=\d[ \t][年月]))[ \t](?=\d)"  # 「9 時から 17 時」, 「4 月 1 日」
@@ -176,7 +177,7 @@ _Reading = tuple[str, set[Atom], set[Atom]]  # the same, with what is written
 def _plain(text: str, *, claim: bool) -> str:
     text = _CIRCLED.sub(" ", text)
     text = unicodedata.normalize("NFKC", _ADDRESS.sub(" ", text))
-    text = arabic(_APART.sub("", _EMPHASIS.sub("", text)), claim=claim)
+    text = _NO_FIGURE.sub(" ", arabic(_APART.sub("", _EMPHASIS.sub("", text)), claim=claim))
     return (_ENUMERATOR if claim else _MARKER).sub(" ", text)
 
 

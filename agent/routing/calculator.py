@@ -104,7 +104,9 @@ _DATE = re.compile(
 
 def compute(message: str) -> Computed | None:
     """The result when the whole message is one calculation, else None (also for dates, phone numbers, versions)."""
-    text = _MYRIADS.sub(_in_digits, re.sub(r"パーセント|per ?cent\b", "%", normalise(message).strip()))
+    text = normalise(message).strip()
+    if len(text) <= MOST_CHARACTERS:
+        text = _MYRIADS.sub(_in_digits, re.sub(r"パーセント|per ?cent\b", "%", text))
     if len(text) > MOST_CHARACTERS or not re.search(r"\d", text):
         return None
     core = _END.sub("", _BEGINNING.sub("", text, count=1)).strip() or text

@@ -523,6 +523,7 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
 
 
 def _query_scope(readers: Readers) -> str:
-    """The readers of a query's words: the place it was asked in where that is private, else the team."""
+    """The readers of a query's words: the place it was asked in where that is private, else the team; where outsiders
+    read along `EVERYONE`, which `Searches.listed` shows to nobody."""
     private = sorted(scope for scope in readers.scopes if scope.startswith("place:"))
     return private[0] if private else TEAM if TEAM in readers.scopes else EVERYONE

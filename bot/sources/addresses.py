@@ -14,6 +14,8 @@ _PRIVATE = Text(
     ja="{host} は社内ネットワークのアドレスです。同期するには KOTAE_PRIVATE_SOURCES=on を設定してください。",
 )
 
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")  # IPv4 as networks without it have it: RFC 6052
+
 
 async def resolved(host: str, port: int) -> str:
     """The address to connect to, so that what was looked at is what is reached. Raises SourceError for a host that is
@@ -31,5 +33,8 @@ async def resolved(host: str, port: int) -> str:
 def public(address: str) -> bool:
     """Whether it is on the public internet, also behind a form of IPv6 that holds an IPv4 address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(ip, "ipv4_mapped", None) or getattr(ip, "sixtofour", None)
-    return ip.is_global and not ip.is_multicast and (inner is None or inner.is_global)
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ipaddress.IPv4Address(ip.packed[-4:]) if ip in _NAT64 else ip.ipv4_mapped or ip.sixtofour
+        own = ip.is_site_local or (ip.is_reserved and ip not in _NAT64)
+        return ip.is_global and not ip.is_multicast and not own and (inner is None or inner.is_global)
+    return ip.is_global and not ip.is_multicast

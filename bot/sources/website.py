@@ -240,7 +240,7 @@ class _Visit:
             if suffix is None:
                 return None
             version = hashlib.sha256(body).hexdigest()
-            links = _links(url, body) if suffix == ".html" else []
+            links = await asyncio.to_thread(_links, url, body) if suffix == ".html" else []
             headers = response.headers
             page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix, links)
             await asyncio.to_thread((self._folder / version).write_bytes, body)
@@ -379,7 +379,8 @@ class _Links(HTMLParser):
 
 def _links(url: str, body: bytes) -> list[str]:
     reader = _Links()
-    reader.feed(body.decode(errors="replace"))
+    with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
+        reader.feed(body.decode(errors="replace"))
     found = []
     for link in reader.found:
         with suppress(ValueError):

@@ -1,6 +1,6 @@
 """The documents that are there now; a change and the generation that shows it are one transaction."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from bot.store.schema import changed_documents, collections, documents, pair_doc
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
 from bot.store.withdrawal import withdraw
-from retrieval.types import Readers
+from retrieval.types import EVERYONE, TEAM, Readers
 
 
 class Documents:
@@ -152,6 +152,8 @@ class Documents:
                     index_elements=["id"], set_={name: value for name, value in values.items() if name != "id"}
                 )
             )
+            if before is not None and before.collection != row.collection:
+                await db.run_sync(_drop_private, [before])
             await advance(db, self._embedder, generation, self._process)
 
     async def made_from(self, document_ids: Collection[str]) -> list[str]:
@@ -168,8 +170,8 @@ class Documents:
         gone; what was said of them stays, and says so."""
         now = datetime.now(UTC)
         async with write(self._engine) as db:
-            wanted = select(documents.c.id, documents.c.name).where(documents.c.id.in_(document_ids))
-            names = {each.id: each.name for each in (await db.execute(wanted)).all()}
+            there = (await db.execute(select(documents).where(documents.c.id.in_(document_ids)))).all()
+            names = {each.id: each.name for each in there}
             if copied:
                 await db.run_sync(_hand_over, document_ids)
             else:
@@ -180,6 +182,7 @@ class Documents:
                     await db.run_sync(note_change, names, None, now)
                 await db.run_sync(reopen, document_ids, now)
             gone = await db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
+            await db.run_sync(_drop_private, there)
             await advance(db, self._embedder, generation, self._process)
             return gone.rowcount
 
@@ -204,6 +207,14 @@ def _hand_over(db: Connection, copied: Collection[str]) -> None:
         known = select(sources.c.turn).where(sources.c.document == row.twin)
         moved = update(sources).where(sources.c.document == row.id, sources.c.turn.not_in(known))
         db.execute(moved.values(document=row.twin))
+
+
+def _drop_private(db: Connection, left: Iterable[Any]) -> None:
+    """Collections that are empty now that these documents have left them are everybody's to see; but not those whose
+    last one was a private place's: their names and descriptions are its own, and go, too."""
+    private = {row.collection for row in left if row.scope not in (TEAM, EVERYONE)}
+    used = exists().where(documents.c.collection == collections.c.name)
+    db.execute(delete(collections).where(collections.c.name.in_(private), ~used))
 
 
 def _reads(scopes: frozenset[str], *, scope: str) -> bool:

@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, delete, func, select, true, update
+from sqlalchemy import Connection, Select, case, delete, func, select, true, union, update
 
+from bot.access import default_scope
 from bot.records import AuditRecord
 from bot.store.audit import add_trace
+from bot.store.conversations import incoming
 from bot.store.engine import Store, change, execute, insert, look, rows, storable
 from bot.store.leases import free, lease, present
-from bot.store.schema import notices, questions, turns
+from bot.store.schema import documents, notices, questions, sources, turns
 from bot.types import Notice, Place
 from retrieval.text import language_of
-from retrieval.types import TEAM
+from retrieval.types import TEAM, Readers
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +140,23 @@ class Notices(Store):
             log.warning("%d notices could not be said on %s and were dropped", dropped, platform)
         return given
 
+    async def readable(self, notice: int, readers: Readers) -> bool:
+        """Whether these readers may read what a notice is about: the documents that answer the question, or those that
+        its answer cites; where none of them is there, what was asked."""
+        its = notices.c.id == notice
+        answering = select(documents.c.scope).join(questions, questions.c.answer == documents.c.id)
+        cited = select(documents.c.scope).join(sources, sources.c.document == documents.c.id).where(sources.c.cited)
+        of_answers = answering.join(notices, notices.c.turn == questions.c.turn).where(
+            its, notices.c.of_page.is_not(True)
+        )
+        of_pages = cited.join(notices, notices.c.turn == sources.c.turn).where(its, notices.c.of_page.is_(True))
+        found = {row.scope for row in await rows(self._engine, union(of_answers, of_pages))}
+        if not found:
+            asked = select(turns).join(notices, notices.c.turn == turns.c.id).where(its)
+            messages = [incoming(row) for row in await rows(self._engine, asked)]
+            found = {default_scope(message.place, message.audience) for message in messages}
+        return found <= readers.scopes
+
     async def said(self, notice: int) -> None:
         """Notes that a notice was said, or never can be."""
         await execute(self._engine, delete(notices).where(notices.c.id == notice))
@@ -197,6 +216,7 @@ def _notice(row: Any) -> Notice:
     platform, _, who = (row.by or "").partition(":")
     return Notice(
         id=row.id,
+        turn=row.turn,
         place=Place(row.platform, row.workspace, row.channel),
         thread=row.thread,
         author=row.author,

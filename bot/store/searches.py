@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, true
 from bot.records import SearchTotals
 from bot.store.engine import Store, change, execute, rows, storable
 from bot.store.schema import searches
-from retrieval.types import SearchMetrics
+from retrieval.types import EVERYONE, SearchMetrics
 
 
 def failure(query: str, collections: Sequence[str] | None, error: str) -> SearchMetrics:
@@ -45,10 +45,12 @@ class Searches(Store):
     async def listed(
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
     ) -> list[SearchMetrics]:
-        """The measurements whose queries `scopes` may see, newest first; all of them for an export."""
+        """The measurements whose queries `scopes` may see, newest first; all of them for an export. What outsiders
+        could find as well was asked before them, in private places too: it is nobody else's, and only counts."""
+        theirs = searches.c.scope.in_([scope for scope in scopes if scope != EVERYONE])
         wanted = (
             select(searches)
-            .where(searches.c.scope.in_(scopes), searches.c.at >= since if since else true())
+            .where(theirs, searches.c.at >= since if since else true())
             .order_by(searches.c.at.desc(), searches.c.id.desc())
             .limit(limit)
         )

@@ -35,7 +35,7 @@ from bot.store.leases import free, lease, present, renew
 from bot.store.schema import answers, messages, posts, turns
 from bot.store.traces import Noted, keep_traces
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.store.withdrawal import posted
+from bot.store.withdrawal import posted, redact
 from bot.types import EDITS, Claimed, Incoming
 from retrieval.text import normalise
 
@@ -194,17 +194,31 @@ class TurnStore:
 
         return await change(self._engine, finish)
 
-    async def shown(self, turn: str, *, owner: str) -> None:
-        """The answer has reached its thread: the turn is done."""
-        await self._showing((turn, owner))
+    async def shown(self, turn: str, *, owner: str, now: datetime) -> None:
+        """The answer has reached its thread: the turn is done, unless other words have taken the answer's place
+        meanwhile."""
+        await self._showing((turn, owner, now))
 
-    async def _shown(self, shown: Sequence[tuple[str, str]]) -> list[None]:
+    async def _shown(self, shown: Sequence[tuple[str, str, datetime]]) -> list[None]:
+        now = max(now for _, _, now in shown)
+        rewritten = select(answers.c.turn).where(answers.c.turn.in_([turn for turn, _, _ in shown]))
+
         def mark(db: Connection) -> None:
-            for owner in {owner for _, owner in shown}:
-                db.execute(_DONE, {"mine": owner, "ids": [turn for turn, theirs in shown if theirs == owner]})
+            again = set(db.scalars(rewritten.where(answers.c.show_at <= now, posted(answers.c.turn))))
+            if again:
+                db.execute(update(answers).where(answers.c.turn.in_(again)).values(show_at=None))
+            for turn, owner, _ in shown:
+                if turn in again:
+                    db.execute(update(turns).where(_mine(turn, owner)).values(owner=None, lease_until=now, attempts=0))
+            for owner in {owner for _, owner, _ in shown}:
+                db.execute(_DONE, {"mine": owner, "ids": [turn for turn, theirs, _ in shown if theirs == owner]})
 
         await change(self._engine, mark)
         return [None] * len(shown)
+
+    async def withdraw(self, turn: str, documents: Collection[str], now: datetime) -> None:
+        """Take what an answer quotes of documents (by name) out of it: they went before it was stored."""
+        await change(self._engine, lambda db: redact(db, turn, documents, now))
 
     async def show_later(self, turn: str, *, at: datetime) -> None:
         """Its answer stands in its thread as it was before, and could not be put in order there: again then."""

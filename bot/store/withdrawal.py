@@ -9,12 +9,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, update
 
 from agent.events import Answered
 from bot.access import readers
 from bot.store.conversations import answered, changes_json, incoming
-from bot.store.schema import answers, messages, posts, sources, turns
+from bot.store.schema import answers, messages, notices, posts, sources, turns
 from bot.store.traces import scrub
 from bot.turns.withdrawal import without
 from bot.types import Incoming
@@ -49,18 +49,21 @@ def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str
     names: dict[str, set[str]] = {}
     for row in db.execute(cited.where(sources.c.turn.in_(some))).all():
         names.setdefault(row.turn, set()).add(documents[row.document])
+    missed = select(answers.c.turn).where(answers.c.turn.in_(some), answers.c.outcome == "unknown")
+    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}
     for turn, theirs in names.items():
-        _redact(db, turn, theirs, now)
+        redact(db, turn, theirs, now)
 
 
-def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) -> None:
-    """An answer that was posted counts as one that is stored and not shown yet: whoever serves its platform shows it
-    again, in the same place."""
+def redact(db: Connection, turn: str, names: Collection[str], now: datetime) -> None:
+    """Inside the caller's transaction: an answer without documents of these names. One that was posted counts as one
+    that is stored and not shown yet: whoever serves its platform shows it again, in the same place."""
     row = db.execute(
         select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)
     ).first()
     if row is None:
         return
+    db.execute(delete(notices).where(notices.c.turn == turn, notices.c.of_page.is_(True)))  # it names pages
     before, asked = answered(row), incoming(row)
     after = without(before, names, asked.language or language_of(asked.text))
     if after is before:
@@ -77,6 +80,9 @@ def rewrite(db: Connection, turn: str, answer: Answered, now: datetime) -> None:
 
 
 def show_again(db: Connection, turn: str, now: datetime) -> None:
+    """One that is being shown at this moment is shown once more afterwards (`TurnStore.shown`)."""
+    showing = exists().where(turns.c.id == turn, turns.c.state == "answered")
+    db.execute(update(answers).where(answers.c.turn == turn, showing).values(show_at=now))
     again = {"state": "answered", "owner": None, "lease_until": now, "attempts": 0}
     db.execute(update(turns).where(turns.c.id == turn, turns.c.state == "done", posted(turn)).values(again))
 

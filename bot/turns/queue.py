@@ -7,7 +7,7 @@ Source: reliability.md R1, R3, R5 and R9.
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -127,6 +127,10 @@ class TurnQueue:
         """Store the answer, its cost and its misses at once. Raises LostError, StoreError."""
         await self._rows.finish(claimed, answer, owner=self.owner, steps=steps, misses=misses, now=self._clock())
 
+    async def withdraw(self, claimed: Claimed, documents: Collection[str]) -> None:
+        """Take what its answer quotes of documents (by name) out of it. Raises StoreError."""
+        await self._rows.withdraw(claimed.id, documents, self._clock())
+
     def finish_later(
         self, claimed: Claimed, answer: Answered, steps: Sequence[Noted], misses: Sequence[MissedQuestion]
     ) -> None:
@@ -144,7 +148,7 @@ class TurnQueue:
         if claimed.id in self._owed:
             return
         try:
-            await self._rows.shown(claimed.id, owner=self.owner)
+            await self._rows.shown(claimed.id, owner=self.owner, now=self._clock())
         except StoreError:
             log.warning("a shown answer could not be marked; trying again", extra={"turn": claimed.id}, exc_info=True)
             self._owed[claimed.id] = lambda: self._shown_at_last(claimed)
@@ -152,7 +156,7 @@ class TurnQueue:
             self._let_go(claimed)
 
     async def _shown_at_last(self, claimed: Claimed) -> None:
-        await self._rows.shown(claimed.id, owner=self.owner)
+        await self._rows.shown(claimed.id, owner=self.owner, now=self._clock())
         self._let_go(claimed)
 
     async def show_later(self, claimed: Claimed) -> None:

@@ -67,9 +67,16 @@ Attach = Callable[[Incoming, Attachment, Language], Awaitable[Verdict]]
 LastChecked = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]
 """Of documents (ids): those whose source cannot be checked, with the ISO day on which it last was."""
 
+StillReadable = Callable[[Collection[str], Readers], Awaitable[Collection[str]]]
+"""Of documents (ids) those that are there and that these readers may read."""
+
 
 async def _as_it_is(message: Incoming) -> Incoming:
     return message
+
+
+async def _all_readable(documents: Collection[str], _: Readers) -> Collection[str]:
+    return documents
 
 
 async def _all_followed(_: Collection[str]) -> Mapping[str, str]:
@@ -174,6 +181,7 @@ class Turns:
         prefer: Prefer = _as_it_is,
         attach: Attach | None = None,
         last_checked: LastChecked = _all_followed,
+        readable: StillReadable = _all_readable,
     ) -> None:
         """`prefer`: fills in what was chosen for the place; `attach`: makes a file searchable in its thread (None:
         files are left alone); `language`: of a thread that shows none; `deadline` in seconds, from the moment the
@@ -190,6 +198,7 @@ class Turns:
         self._prefer = prefer
         self._attach = attach
         self._last_checked = last_checked
+        self._readable = readable
         self._admission = admission or Admission()
         self._budget = budget or Unlimited()
 
@@ -411,7 +420,8 @@ class Turns:
         """A stored answer without what those who read the place by now may not read."""
         message = turn.claimed.message
         allowed = readers(message.place, message.audience, message.thread)
-        hidden = await self._conversations.hidden(turn.claimed.id, allowed) if answer.citations else ()
+        found = answer.citations or answer.outcome == "unknown"  # which names what came closest
+        hidden = await self._conversations.hidden(turn.claimed.id, allowed) if found else ()
         return without(answer, hidden, turn.language)
 
     async def _read(self, message: Incoming, file: Attachment, language: Language) -> str:
@@ -450,6 +460,18 @@ class Turns:
         cited = (replace(one, checked=days.get(id)) for one, id in zip(answer.citations, ids, strict=True))
         return replace(answer, citations=tuple(cited))
 
+    async def _still_theirs(self, turn: _Turn, answer: Answered) -> Answered:
+        """A stored answer without what was withdrawn before it was stored; what is withdrawn since leaves it anyway."""
+        message = turn.claimed.message
+        ids = {one.document: id for one in answer.citations if (id := turn.recording.document(one)) is not None}
+        if not ids:
+            return answer
+        left = await self._readable([*ids.values()], readers(message.place, message.audience, message.thread))
+        gone = {name for name, id in ids.items() if id not in left}
+        if gone:
+            await finished(self._inbox.withdraw(turn.claimed, gone))
+        return without(answer, gone, turn.language)
+
     async def _store(self, turn: _Turn, answer: Answered) -> Answered:
         """The answer as it is stored, or why it could not be. Raises LostError."""
         claimed, seconds = turn.claimed, round(time.monotonic() - turn.began, 3)
@@ -459,6 +481,7 @@ class Turns:
             answer = await self._checked(turn, answer)
             misses = self._misses(claimed, answer)
             await finished(self._inbox.finish(claimed, answer, turn.recording.steps, misses))
+            answer = await self._still_theirs(turn, answer)
         except StoreError as error:
             answer = self._apologise(turn, error)
             self._inbox.finish_later(claimed, answer, turn.recording.steps, ())

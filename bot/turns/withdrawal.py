@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from agent.events import Answered
+from agent.outcomes import without_closest
 from retrieval.i18n import Language, Text
 
 WITHDRAWN = Text(en="(The passage was withdrawn.)", ja="（引用元が取り下げられたため、この部分は表示できません。）")
@@ -15,7 +16,10 @@ _BLOCKS = re.compile(r"\n(?:[ \t]*\n)+")
 def without(answered: Answered, documents: Collection[str], language: Language) -> Answered:
     """Each paragraph, list or quotation that cites one of `documents` (by name) goes whole, its heading too, as do
     their sources, and what is said of their changes; where nothing else is cited, all of the text. The numbers of the
-    others stay."""
+    others stay. One that found no answer does not name the page that came closest, which may be one of them."""
+    if documents and answered.outcome == "unknown":
+        text = without_closest(answered.text)
+        return answered if text == answered.text else replace(answered, text=text)
     changes = tuple(change for change in answered.changes if change.document not in documents)
     if len(changes) < len(answered.changes):
         answered = replace(answered, changes=changes)

@@ -323,7 +323,10 @@ class Asking:
             await self._asks.drop(ask.turn)
             return
         try:
-            await self._send(reach, ask, question, kept, await reach.find(ask.recipient))
+            to = await reach.find(ask.recipient)
+            if ask.reason == "channel" and not _may_go_to(to, question, kept.asked.place):
+                raise LookupError("more people read the channel by now")
+            await self._send(reach, ask, question, kept, to)
         except LookupError as error:
             log.warning("somebody cannot be asked any more: %s", error)
             await self._asks.drop(ask.turn)

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from bot.access import readers
 from bot.store.notifications import Notices
-from bot.types import Notice
+from bot.types import Audience, Notice
 
 LEASE = timedelta(minutes=1)  # for whoever says one; then anybody may try again
 
@@ -44,6 +45,10 @@ class Due:
             )
             self._saying |= dict.fromkeys((notice.id for notice in found), at + LEASE.total_seconds())
             return found
+
+    async def readable(self, notice: Notice, audience: Audience) -> bool:
+        """Whether all who read its thread by now may read what it says. Raises StoreError."""
+        return await self._rows.readable(notice.id, readers(notice.place, audience, notice.thread))
 
     async def said(self, notice: Notice) -> None:
         """Notes that a notice was said, or never can be. Raises StoreError."""

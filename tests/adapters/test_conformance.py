@@ -14,11 +14,12 @@ from sqlalchemy import func, select, update
 from adapters.runner import PeopleReach
 from agent.events import Answered, Citation, Thought, ToolReturned
 from bot.access import readers
-from bot.records import DocumentRow
+from bot.records import AuditRecord, DocumentRow
 from bot.store.changed_documents import ChangedDocuments
 from bot.store.channel_settings import ChannelSettings
 from bot.store.documents import Documents
 from bot.store.engine import change, rows
+from bot.store.notifications import Notices, Telling
 from bot.store.schema import answers as answer_table
 from bot.store.schema import feedback, posts, questions, searches, traces, turns
 from bot.store.vector_stores import VectorStores
@@ -35,6 +36,7 @@ from tests.bot.acting import says
 QUESTION = "@kotae How long do refunds tale?"
 BETTER = "@kotae How long do refunds take?"
 EDITED = "The question was edited"
+TELLING = Telling("At pier seven.", "slack:U9")
 
 
 @pytest_asyncio.fixture(params=["memory", "slack", "slack over HTTP", "discord", "web"])
@@ -180,6 +182,21 @@ async def test_a_deleted_question_goes_with_its_answer_and_all_that_is_known_of_
         left = {(row.text, row.author) for row in await rows(it.data.engine, select(turns.c.text, turns.c.author))}
         assert ("", "") in left and not any("refunds" in text for text, _ in left)
         assert "Other." in (await place.thread(other))[-1]
+
+
+async def test_what_its_asker_was_told_goes_with_a_deleted_question(place: World) -> None:
+    """The notice of an answer quotes it; what others have learnt stays."""
+    async with place.process(misses) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Nothing was found.")
+        where = (await it.adapter.find(place.channel)).place
+        (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
+        trace = AuditRecord("slack:U9", "teach", "questions", "answers")
+        await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=TELLING)
+        await until(lambda: place.thread(asked), lambda said: "At pier seven." in said[-1])
+        assert "How long do refunds take?" in (await place.thread(asked))[-1]
+        await place.deletes(asked)
+        await until(lambda: place.thread(asked), lambda said: not said)
 
 
 async def test_a_question_deleted_while_it_runs_leaves_nothing(place: World) -> None:

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -131,6 +132,7 @@ async def start(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[
         sign: float = SIGN_SECONDS,
         on: AsyncEngine = engine,
         admission: Admission | None = None,
+        **more: Any,
     ) -> Bot:
         agent = Agent(list(acts))
         inbox = TurnQueue(TurnStore(on), clock=clock)
@@ -149,6 +151,7 @@ async def start(sqlite_url: str, tmp_path: Path, clock: Clock) -> AsyncIterator[
             deadline=deadline,
             sign=sign,
             admission=admission,
+            **more,
         )
         bots.append(Bot(on, log, agent, inbox, turns))
         return bots[-1]

@@ -350,7 +350,7 @@ async def fill(url: str) -> None:
     for event in (Thought("探します。"), ToolReturned("1", "search_rag_knowledge_base", "1 件", (found,)), answer):
         recording.add(event)
     await rows.finish(held, answer, owner="me", steps=recording.steps, misses=(miss,), now=moment)
-    await rows.shown(held.id, owner="me")
+    await rows.shown(held.id, owner="me", now=moment)
     await Votes(engine).put(Feedback(held.id, "U2", "down", "outdated", "古いです", moment), "place:slack:T1:C1")
     await VectorStores(engine).open("e5", 384, "t1")
     await Processes(engine).alive("machine:1:a", embedded=False)

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from agent.events import ToolReturned
-from bot.access import default_scope, scope_of
+from bot.access import default_scope, readers, scope_of
 from bot.logs import OURS
 from bot.types import Audience, Feedback, Place, Visibility
 from retrieval.types import EVERYONE, TEAM
@@ -132,6 +132,20 @@ async def test_llm02_a_private_question_is_elsewhere_only_a_count(house: Stage) 
     assert secret not in told(again)
     same = await house.ask("続きは？", place=PRIVATE, visibility="private", thread="p")
     assert secret in sent(same.calls)
+
+
+async def test_llm02_words_asked_where_outsiders_read_along_are_nobody_elses(house: Stage) -> None:
+    """A private channel with a guest in it, as it is now and as it was when somebody asked there."""
+    app, secret = house.app, "axolotl-layoff"
+    await house.ask(f"{secret} {QUESTION}", place=PRIVATE, visibility="outsiders")
+    await house.ask(f"{secret} {QUESTION}", place=PRIVATE, visibility="unknown")
+    await app.knowledge.search(secret, readers(PRIVATE, Audience("outsiders")))  # as a command does
+    before = await app.data.searches.totals()
+    await app.knowledge.close()
+    assert (await app.data.searches.totals()).searches >= before.searches > 0  # they count
+    assert secret not in str(await app.data.searches.listed((EVERYONE, TEAM, scope_of(ELSEWHERE))))
+    assert secret not in str(await app.bot.experts.open(PUBLIC, Audience("public")))
+    assert secret not in str(await app.data.summary())
 
 
 async def test_llm02_a_vote_on_a_private_answer_shows_its_question_there_only(house: Stage) -> None:

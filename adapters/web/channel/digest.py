@@ -65,7 +65,7 @@ async def tell(context: WebContext, notice: Notice) -> None:
         head = expert_answers.heading(notice, asker=f"@{name_of(notice.author, language)}", question=question, who=who)
         data = {"who": notice.author, "question": question, "answer": notice.answer, "by": notice.by or ""}
         text = f"{head}\n\n{notice.answer}"
-        said = BotMessage(notice.place.channel, thread, f"notice:{notice.id}", "notice", text, data=data)
+        said = BotMessage(notice.place.channel, thread, notice.turn, "notice", text, notice.id, data)
         await context.board.put(said)
     else:
         log.info("an asker's thread is gone")

@@ -252,7 +252,7 @@ async def test_askers_are_told_where_they_have_asked_as_long_as_that_is_there(tm
 
         direct = replace(HERE, workspace="@me", channel=fake.dm("ann"))
         asked = await fake.says(direct.channel, "ann", "船は？")
-        notice = Notice(7, direct, asked, ANN, "ja", "船は？", PIER, None)
+        notice = Notice(7, "1" * 32, direct, asked, ANN, "ja", "船は？", PIER, None)
         fake.fail("POST /channels/{channel}/messages", error(50035), calls=[1, 2])
         with pytest.raises(PostError):
             await digest.tell(here.context, notice)

@@ -249,6 +249,27 @@ async def test_who_may_add_what_for_whom(tmp_path: Path) -> None:
         }
 
 
+async def test_what_was_chosen_for_one_channel_is_not_chosen_for_a_message_of_another(tmp_path: Path) -> None:
+    """The form has the team chosen already where it was opened, in public."""
+    fake = FakeDiscord(limits=False)
+    editor = fake.world.add_user("editor").id
+    fake.world.add_role("editors", "manage_messages", members=[editor])
+    secret = fake.world.add_channel("secret", only=[BEN, editor, fake.bot_user]).id
+    async with fake, gesturing(fake, tmp_path) as here:
+        private = await fake.says(secret, "ben", "The whale starts in April.")
+        link = f"https://discord.com/channels/{GUILD}/{secret}/{private}"
+        form = await fake.slash("ingest", {}, "editor")
+        await answered(fake, await fake.submits("editor", {"text": link, "scope": menu(form, "scope")[0]}))
+        await fake.wait_for(done(fake, secret))
+        (row,) = (await rows(here)).values()
+        assert row.scope == f"place:discord:{GUILD}:{secret}"
+        await answered(
+            fake, await fake.slash("ingest", {"link": link, "scope": "team"}, "editor")
+        )  # said of the message
+        await fake.wait_for(done(fake, secret, 2))
+        assert {each.scope for each in await here.library.documents.listed()} == {row.scope, "team"}
+
+
 async def test_where_nobody_adds_it_is_said_in_words(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path, guilds=["1"]) as here:
         for given in ({}, {"text": "Some text"}):

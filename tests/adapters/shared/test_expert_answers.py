@@ -9,7 +9,7 @@ from bot.types import AnswerTaken, Notice, Place, Post
 from bot.unanswered.closing import Choice
 from retrieval.i18n import Language
 
-NOTICE = Notice(1, Place("slack", "T1", "C1"), "1.0", "U1", "en", "When?", "Now.", "U2")
+NOTICE = Notice(1, "1" * 32, Place("slack", "T1", "C1"), "1.0", "U1", "en", "When?", "Now.", "U2")
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from adapters.runner import announcing, digest_target, posting
 from bot.errors import SettingsError, StoreError
 from bot.records import Period
 from bot.store.audit import Audit
 from bot.store.digests import Digests
+from bot.store.engine import rows
+from bot.store.schema import notices
 from bot.types import Actor, Audience, Card, CardRow, Incoming, Link, Place, Question
 from bot.unanswered.digest_card import offers
 from bot.unanswered.digest_schedule import DigestClock
@@ -572,3 +575,26 @@ async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monke
         await opened(slack, "U2")
         assert (await slack.submits("U2", {"answer": PIER})).payload is None
         await slack.wait_for(lambda: "Answered by ben" in shown.shown)
+
+
+async def test_an_answer_is_told_where_its_readers_read_by_then_and_nowhere_else(tmp_path: Path) -> None:
+    """Guests may have joined a channel since somebody asked there, and leave it again."""
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
+        slack.world.add_user("U7", "gast", kind="guest")
+        slack.world.add_channel("C2", "digest", members=("U1", "U2", slack.bot_user))
+        slack.world.add_channel("C3", "ships", members=("U1", "U2", slack.bot_user))
+        (thread, moor), (other, tea) = await asks(here, "Where do ships moor?"), await asks(here, "And tea?", "C3")
+        await here.adapter.announce("C2", card((moor,), (tea,)), about=ABOUT)
+        slack.world.channels["C1"].members.add("U7")
+        for shown, said in zip(cards(slack, "C2"), (PIER, "At four."), strict=True):
+            await slack.presses("U2", shown, ANSWER)
+            await opened(slack, "U2")
+            await slack.submits("U2", {"answer": said})
+        assert await slack.wait_for(told(slack, other, "At four."))
+        await slack.wait_for(lambda: not any(ANSWER in each.actions for each in cards(slack, "C2")))
+
+        async def waiting() -> int:
+            return len(await rows(here.data.engine, select(notices)))
+
+        await until(waiting, lambda left: not left)
+        assert not told(slack, thread, PIER)()

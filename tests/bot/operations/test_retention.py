@@ -110,7 +110,7 @@ class Kept:
             log.record(turn, Thought(f"They ask: {text}"))
             log.record(turn, given)
             if finished:
-                await self._rows.shown(turn, owner="me")
+                await self._rows.shown(turn, owner="me", now=when)
         log.close()
         return turn
 

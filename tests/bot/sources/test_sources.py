@@ -11,6 +11,7 @@ import pytest
 
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
+from bot.sources.addresses import public
 from bot.sources.base import Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
 from bot.sources.folder import FolderSource
 from bot.sources.sources import EVERY, NewSource, Sources
@@ -535,6 +536,15 @@ async def test_addresses_of_the_own_network_are_not_reached(home: Home, host: st
     source = await home.sources.add(actor, NewSource("git", f"https://{host}/x.git", name="x"))
     with pytest.raises(SourceError, match=r"address of your own network|not known"):
         await home.sources.sync(EDITOR, source.name, READERS)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "::7f00:1", "fec0::1", "2002:a00:1::1", "fd00::1", "::"],
+)
+async def test_no_form_of_ipv6_hides_an_address_of_the_own_network(address: str) -> None:
+    assert not public(address)
+    assert public("64:ff9b::808:808") and public("2606:4700::6810:84e5") and public("8.8.8.8")
 
 
 async def test_changing_sources_takes_an_editor_and_leaves_a_trace(home: Home) -> None:

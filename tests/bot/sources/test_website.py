@@ -206,6 +206,13 @@ async def test_what_is_no_page_does_not_count(home: Home, site: Site) -> None:
     assert sync.report.added == 4 and ("/docs/away", 302) in site.asked
 
 
+async def test_a_page_that_is_no_markup_costs_only_itself(home: Home, site: Site) -> None:
+    site.pages["/docs/a.html"] = '<p><a href="/docs/b">Pier two</a></p><![ more'
+    report = await follow(home, site)
+    assert {row.name for row in await home.library.documents.listed()} >= {"docs.html", "docs/b.html"}
+    assert not report.failed and {name for name, _ in report.refused} <= {f"{site.url}/docs/a.html"}
+
+
 async def test_a_site_of_the_own_network_is_not_reached_for_others(home: Home, site: Site) -> None:
     source = await home.sources.add(
         Actor("slack", "T", "U1", "editor"), NewSource("website", f"{site.url}/docs/", name="wiki")

@@ -128,7 +128,7 @@ class Asked:
         await self._rows.start(held, owner="me", now=NOW)
         miss = MissedQuestion(turn, text, "unknown", (), None, scope, message.link, NOW)
         await self._rows.finish(held, Answered("?", outcome="unknown"), owner="me", steps=[], misses=[miss], now=NOW)
-        await self._rows.shown(turn, owner="me")
+        await self._rows.shown(turn, owner="me", now=NOW)
         found = await UnansweredQuestions(self.engine).open([scope])
         return max(one.id for one in found.questions)
 

@@ -148,6 +148,31 @@ async def test_collections_count_what_may_be_read(documents: Documents, engine: 
     assert await collections.listed(NOBODY) == (empty,)
 
 
+@pytest.mark.parametrize("leaves", ["forgotten", "moved"])
+async def test_the_name_of_a_private_places_collection_goes_with_its_last_document(
+    documents: Documents, engine: AsyncEngine, leaves: str
+) -> None:
+    collections = Collections(engine)
+    left = [document("a.md", "merger", scope=PRIVATE), document("b.md", "merger", scope=PRIVATE), document("c.md")]
+    for generation, row in enumerate(left, start=1):
+        await documents.commit(row, generation=generation)
+    await collections.describe("merger", "Who is bought")
+
+    async def names(readers: Readers) -> list[str]:
+        return [info.name for info in await collections.listed(readers)]
+
+    for generation, row in enumerate(left[:2], start=4):
+        assert await names(TEAM) == ["handbook"] and await names(MEMBERS) == ["handbook", "merger"]
+        if leaves == "moved":
+            await documents.commit(row.with_(collection="handbook"), generation=generation)
+        else:
+            await documents.forget(row.id, generation=generation)
+    assert await names(MEMBERS) == await names(TEAM) == ["handbook"]
+    for generation, row in enumerate(await documents.listed(), start=7):
+        await documents.forget(row.id, generation=generation)
+    assert await names(NOBODY) == ["handbook"]  # the team's stays, empty
+
+
 async def test_those_who_ask_for_collections_together_share_a_look_begun_after_they_asked(
     documents: Documents, engine: AsyncEngine
 ) -> None:

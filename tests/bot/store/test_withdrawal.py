@@ -7,20 +7,23 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Citation, Thought, ToolReturned
+from agent.outcomes import unknown
 from bot.access import scope_of
 from bot.records import DocumentRow
 from bot.store import withdrawal
+from bot.store.changed_documents import ChangedDocuments
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import change, rows
 from bot.store.outbox import Outbox
 from bot.store.schema import sources, turns
 from bot.store.traces import Traces
-from bot.store.turns import TurnStore
+from bot.store.turns import Started, TurnStore
 from bot.store.vector_stores import VectorStores
 from bot.turns.trace import Recording
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Audience, Incoming, Place, Post, Visibility
+from retrieval.i18n import Language
 from retrieval.types import EVERYONE, TEAM, Hit, Passage, Readers
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -37,10 +40,10 @@ class Home:
 
     async def begin(self) -> None:
         await VectorStores(self.engine).open("e5", 384, "t1")
-        await self.shown(PLAN, "plan.md", TEAM)
-        await self.shown(PIER, "pier.md", TEAM)
+        await self.added(PLAN, "plan.md", TEAM)
+        await self.added(PIER, "pier.md", TEAM)
 
-    async def shown(self, id: str, name: str, scope: str, *, to: str = "docs") -> None:
+    async def added(self, id: str, name: str, scope: str, *, to: str = "docs") -> None:
         self.generation += 1
         row = DocumentRow(
             *(id, to, scope, name, name, None, name[:1] * 64, "m", 1, "en", "U1", self.generation, NOW, NOW)
@@ -51,13 +54,22 @@ class Home:
         self.generation += 1
         await self.documents.forget(*ids, generation=self.generation, copied=copied)
 
-    async def answered(self, turn: str, place: Place, seen: Visibility, *, posted: bool = True) -> None:
+    async def answered(
+        self,
+        turn: str,
+        place: Place,
+        seen: Visibility,
+        *,
+        posted: bool = True,
+        shown: bool = True,
+        answer: Answered | None = None,
+    ) -> None:
         """An answer that quotes both documents."""
         message = Incoming(place, turn, turn, "U1", "When?", Audience(seen))
         held = (await self._rows.claim({turn: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[turn]
         await self._rows.start(held, owner="me", now=NOW)
         cited = (Citation(1, "plan.md", "docs", 0, "In May."), Citation(2, "pier.md", "docs", 0, "At seven."))
-        answer = Answered("In May. [1]\n\nAt seven. [2]", cited)
+        answer = answer or Answered("In May. [1]\n\nAt seven. [2]", cited)
         hits = tuple(
             Hit(Passage("docs", id, name, 0, "text", TEAM), {}, 0.9)
             for id, name in ((PLAN, "plan.md"), (PIER, "pier.md"))
@@ -66,9 +78,22 @@ class Home:
         for event in (Thought("…"), ToolReturned("1", "search", "2", hits), Thought("In May!"), answer):
             recording.add(event)
         await self._rows.finish(held, answer, owner="me", steps=recording.steps, misses=(), now=NOW)
-        await self._rows.shown(turn, owner="me")
         if posted:
             await Outbox(self.engine).confirm(Post(turn, "answer", 0, place, turn, "1.0"))
+        if shown:
+            await self.shows(turn)
+
+    async def shows(self, turn: str) -> None:
+        await self._rows.shown(turn, owner="me", now=datetime.now(UTC))
+
+    async def left(self) -> list[Incoming]:
+        """The questions whose answers are to be shown, and that nobody shows."""
+        return await self._rows.unfinished("slack", now=NOW)
+
+    async def shows_again(self, message: Incoming) -> None:
+        (held,) = (await self._rows.claim({"x": message}, owner="me", now=NOW, until=NOW + timedelta(1))).values()
+        assert isinstance(await self._rows.start(held, owner="me", now=NOW), Started)
+        await self.shows(held.id)
 
     async def text(self, turn: str) -> str:
         kept = await Conversations(self.engine).get(turn)
@@ -106,11 +131,42 @@ async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_post
     assert [one.message for one in await TurnStore(home.engine).unfinished("slack", now=NOW)] == ["1" * 32]
 
 
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("searched", [(), ("docs", "more")])
+async def test_the_page_that_came_closest_to_nothing_is_not_named_any_more(
+    home: Home, language: Language, searched: tuple[str, ...]
+) -> None:
+    for turn, closest in (("1" * 32, "[Plan v. 2. Draft.](https://wiki.example/plan)"), ("2" * 32, "")):
+        said = unknown(language, searched, closest=closest) + "\n\nThe closest page is not it."
+        await home.answered(turn, GENERAL, "public", answer=Answered(said, outcome="unknown"))
+    await home.forget(PLAN)
+    plain = unknown(language, searched) + "\n\nThe closest page is not it."
+    assert await home.text("1" * 32) == await home.text("2" * 32) == plain
+    assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}
+
+
+async def test_what_is_withdrawn_while_an_answer_is_being_posted_leaves_it_right_afterwards(home: Home) -> None:
+    for turn, posted in (("1" * 32, True), ("2" * 32, False)):
+        await home.answered(turn, GENERAL, "public", posted=posted, shown=False)
+    await home.forget(PLAN)
+    changes = ChangedDocuments(home.engine)
+    await changes.show_due(datetime.now(UTC))
+    assert await home.states() == {"1" * 32: "answered", "2" * 32: "answered"}
+    assert not await home.left()  # they are theirs who show them
+    for turn in ("1" * 32, "2" * 32):
+        await home.shows(turn)
+    assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}  # nothing is posted of the other
+    (left,) = await home.left()
+    await home.shows_again(left)
+    await changes.show_due(datetime.now(UTC))
+    assert await home.states() == {"1" * 32: "done", "2" * 32: "done"}
+
+
 async def test_a_document_for_fewer_leaves_the_answers_of_those_who_may_not_read_it_any_more(home: Home) -> None:
     await home.answered("1" * 32, GENERAL, "public")
     await home.answered("2" * 32, LEADS, "private")
     await home.answered("3" * 32, OTHERS, "private")
-    await home.shown(PLAN, "plan.md", scope_of(LEADS))
+    await home.added(PLAN, "plan.md", scope_of(LEADS))
     assert "May" not in await home.text("1" * 32) and "May" not in await home.text("3" * 32)
     assert "May" in await home.text("2" * 32) and all(await home.trace("2" * 32))
     assert await home.states() == {"1" * 32: "answered", "2" * 32: "done", "3" * 32: "answered"}
@@ -118,14 +174,14 @@ async def test_a_document_for_fewer_leaves_the_answers_of_those_who_may_not_read
 
 async def test_a_document_for_more_leaves_nothing(home: Home) -> None:
     await home.answered("1" * 32, GENERAL, "public")
-    await home.shown(PLAN, "plan.md", EVERYONE)
-    await home.shown(PIER, "pier.md", TEAM)  # a new version
+    await home.added(PLAN, "plan.md", EVERYONE)
+    await home.added(PIER, "pier.md", TEAM)  # a new version
     assert "May" in await home.text("1" * 32) and await home.states() == {"1" * 32: "done"}
 
 
 async def test_the_twin_of_a_document_answers_for_it(home: Home) -> None:
     twin = "c" * 32
-    await home.shown(twin, "plan.md", TEAM, to="elsewhere")
+    await home.added(twin, "plan.md", TEAM, to="elsewhere")
     await home.answered("1" * 32, GENERAL, "public")
     await home.forget(PLAN, copied=True)
     assert "May" in await home.text("1" * 32)
@@ -144,7 +200,7 @@ async def test_what_was_only_found_stays_cited_by_nobody(home: Home) -> None:
 
 async def test_the_readers_of_today_decide_what_is_shown_again(home: Home) -> None:
     await home.answered("1" * 32, LEADS, "private")
-    await home.shown(PLAN, "plan.md", scope_of(LEADS))
+    await home.added(PLAN, "plan.md", scope_of(LEADS))
     known = Conversations(home.engine)
     assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM, scope_of(LEADS)}))) == set()
     assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM}))) == {"plan.md"}

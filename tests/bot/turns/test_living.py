@@ -92,6 +92,15 @@ async def test_a_figure_that_changed_is_said_on_top_and_to_the_asker_once(living
     assert len(await living.told()) == 1
 
 
+async def test_of_a_page_that_is_forgotten_nobody_is_told_any_more(living: Living) -> None:
+    document = await living.page(PAGE)
+    turn = await living.ask()
+    await living.page(PAGE.replace("20 weeks", "25 weeks"))
+    assert await living.app.living.check() == 1 and await living.told()
+    assert await living.app.knowledge.forget(document)
+    assert not await living.told() and "weeks" not in (await living.kept(turn)).text
+
+
 async def test_a_japanese_answer_says_it_in_japanese(living: Living) -> None:
     page = "# 育児休業\n\n水先人の育児休業は20週間です。\n"
     await living.page(page, "ikuji.md")

@@ -45,7 +45,7 @@ async def test_only_public_questions_with_a_sure_answer_from_documents_are_sugge
         for event in (ToolReturned("1", "search", "1", (hit,)), answer):
             recording.add(event)
         await rows.finish(claimed, answer, owner="me", steps=recording.steps, misses=(), now=NOW)
-        await rows.shown(claimed.id, owner="me")
+        await rows.shown(claimed.id, owner="me", now=NOW)
 
     sure = Answered("Text. [1]", cited)
     await asked("public", sure)

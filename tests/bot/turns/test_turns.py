@@ -10,16 +10,19 @@ from typing import Any
 import pytest
 
 from agent.conversation import Ask, Exchange
-from agent.events import Answered, Events, Thought
+from agent.events import Answered, Citation, Events, Thought, ToolReturned
 from bot.logs import set_up
+from bot.records import DocumentRow
 from bot.store.conversations import MAX_EXCHANGES, Conversations
+from bot.store.documents import Documents
 from bot.store.engine import connect, read
 from bot.store.feedback import Votes
 from bot.store.traces import Traces
 from bot.store.unanswered import UnansweredQuestions
+from bot.store.vector_stores import VectorStores
 from bot.turns.admission import Admission
 from bot.types import Feedback, Place
-from retrieval.types import Readers
+from retrieval.types import TEAM, Hit, Passage, Readers
 from tests.bot.acting import (
     ANSWER,
     HANDBOOK,
@@ -73,6 +76,40 @@ async def test_the_chat_log_has_the_dialogue_and_the_log_has_none_of_it(start: S
     assert [(line["outcome"], line["steps"]) for line in ended] == [("answered", 3), ("failed", 0)]
     assert [line["message"] for line in lines if line["level"] == "ERROR"] == ["turn failed"]
     assert not any(text in stream.getvalue() for text in ("経費", "25日", "ひまわり", '"C1"', '"U1"'))
+
+
+@pytest.mark.parametrize("change", ["forgotten", "narrowed"])
+async def test_what_is_withdrawn_between_the_last_check_and_the_store_is_not_quoted(
+    start: Start, sqlite_url: str, change: str
+) -> None:
+    engine = connect(sqlite_url)
+    documents = Documents(engine, "e5")
+    await VectorStores(engine).open("e5", 384, "t1")
+    now, names = datetime.now(UTC), ("plan.md", "pier.md")
+    plan, pier = (
+        DocumentRow(name[:2] * 16, "docs", TEAM, name, name, None, "h", "m", 1, "en", "U1", at, now, now)
+        for at, name in enumerate(names, start=1)
+    )
+    for at, row in enumerate((plan, pier), start=1):
+        await documents.commit(row, generation=at)
+    hits = tuple(Hit(Passage("docs", row.id, row.name, 0, "text", TEAM), {}, 0.9) for row in (plan, pier))
+    cited = tuple(Citation(n, name, "docs", 0, f"Of {name}.") for n, name in enumerate(names, start=1))
+
+    async def act(ask: Ask) -> Events:
+        yield ToolReturned("1", "search", "2 passages", hits)
+        if change == "forgotten":
+            await documents.forget(plan.id, generation=3)
+        else:
+            await documents.commit(plan.with_(scope="place:slack:T1:C9"), generation=3)
+        yield Answered("In May. [1]\n\nAt seven. [2]", cited)
+
+    bot = start(act, on=engine, readable=documents.readable)
+    answered = await bot.answer(question())
+    kept = await Conversations(engine).get(answered.turn)
+    assert kept is not None
+    for one in (answered, kept.answered):
+        assert "May" not in one.text and "At seven. [2]" in one.text and one.citations == cited[1:]
+    await engine.dispose()
 
 
 async def test_a_duplicate_gives_nothing(start: Start) -> None:

@@ -136,7 +136,7 @@ class Town:
         claimed = (await self._turns.claim({turn: message}, owner="me", now=self.now, until=until))[turn]
         await self._turns.start(claimed, owner="me", now=self.now)
         await self._turns.finish(claimed, answer, owner="me", steps=[], misses=(), now=self.now)
-        await self._turns.shown(turn, owner="me")
+        await self._turns.shown(turn, owner="me", now=self.now)
         return turn
 
     async def press(
@@ -424,6 +424,14 @@ async def test_what_is_private_goes_to_no_channel_with_more_readers(town: Town) 
 async def test_what_the_team_asks_goes_to_no_channel_that_outsiders_read(town: Town) -> None:
     town.channel = Recipient(DIGEST, Audience("outsiders"), "#shared")
     assert "I know nobody" in (await town.press(await town.asked(MISS))).text.en and not town.posted
+
+
+async def test_what_is_sent_later_goes_to_no_channel_that_outsiders_read_by_then(town: Town) -> None:
+    town.channel, town.lost = Recipient(DIGEST, Audience("public"), "#digest"), True
+    assert "I have asked #digest" in (await town.press(await town.asked(MISS))).text.en and not town.posted
+    town.channel, town.lost = Recipient(DIGEST, Audience("outsiders"), "#digest"), False
+    await town.asking.deliver()
+    assert not town.posted
 
 
 async def test_outsiders_have_nobody_asked_and_read_no_names(town: Town) -> None:

@@ -67,7 +67,7 @@ class Team:
         answer = Answered("…", outcome="unknown" if missed else "answered")
         misses = (miss,) if missed or reason else ()
         await self._rows.finish(claimed, answer, owner="me", steps=[], misses=misses, now=at)
-        await self._rows.shown(turn, owner="me")
+        await self._rows.shown(turn, owner="me", now=at)
         return turn
 
     async def search(self, query: str, readers: Readers) -> Found:

@@ -1,0 +1,34 @@
+"""LLM06: what anybody may write, and what a model may run on with, is read in a time that grows with its length only:
+no other thread runs while a pattern is looked for."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from adapters.markdown.events import harmless
+from agent.citations import marks
+from agent.grounding.quantities import facts, figures
+from agent.reflection import parse_draft
+from agent.routing.router import route
+
+SECONDS = 1.0  # of the processor; each took several times as long, and four times that for twice the text
+
+
+@pytest.mark.parametrize(
+    ("read", "sign", "times"),
+    [
+        (route, "1", 10_000),
+        (facts, "1", 10_000),
+        (facts, "-", 20_000),
+        (figures, "１", 10_000),
+        (marks, " ", 20_000),
+        (parse_draft, "```\n", 5_000),
+        (parse_draft, " \n", 20_000),
+        (harmless, "<", 40_000),
+    ],
+)
+def test_llm06_a_long_text_takes_no_longer_than_it_is(read: Callable[[str], object], sign: str, times: int) -> None:
+    began = time.process_time()
+    read(sign * times)
+    assert time.process_time() - began < SECONDS
