@@ -64,7 +64,7 @@ _COMPARED = edge.SearchParams(quantization=edge.QuantizationSearchParams(rescore
 
 @dataclass(frozen=True, slots=True)
 class _Sight:
-    """What decides for a view whether it shows a point: its filter, without the conditions that make no difference."""
+    """The conditions under which a view shows a point, without those that make no difference now."""
 
     scopes: frozenset[str]
     generation: int | None
@@ -327,8 +327,8 @@ class EdgeIndex:
             )
 
     def _sight(self, view: View) -> _Sight:
-        """What the view asks for of what is there. The conditions on generations cost as much as all else of a filter,
-        and hold for every point but while something is being written; and each thread has a scope of its own, in which
+        """The view's conditions, as far as they matter. Those on generations cost as much as all else of a filter, and
+        hold for every point but while something is being written; and each thread has a scope of its own, in which
         hardly ever something lies: without it the searches of a channel are alike."""
         scopes, generation = view.readers.scopes, view.generation
         with suppress(BaseException):  # panics are no Exceptions; what is not known is asked for
