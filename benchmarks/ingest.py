@@ -79,6 +79,11 @@ async def _cut(ingest: Ingest, entries: Sequence[Entry]) -> list[str]:
     ]
 
 
+async def _forget(ingest: Ingest, folder: Path, documents: int) -> None:
+    """Let the tokenizer read so much else that it has forgotten these documents."""
+    await _cut(ingest, _entries(folder, 6 * documents, "f"))
+
+
 async def _edited(embedder: Counting, index: EdgeIndex, sparse: SparseEncoder, entries: Sequence[Entry]) -> None:
     """Replace a page of which one line was edited, as if each chunk were new, and as it is done."""
     ingest, page = Ingest(embedder, sparse, index), Document("page.md", "", "Page")
@@ -116,11 +121,13 @@ async def run(folder: Path, documents: int) -> None:
         worked = [0.0, 0.0]
         for generation in range(1, ROUNDS + 1):  # in turns: other work on the machine hits both
             texts = await _cut(ingest, _entries(folder, documents, f"b{generation}"))
+            await _forget(ingest, folder, documents)
             started, working = time.perf_counter(), time.process_time()
             await embedder.embed_documents([f"{text}。" for text in texts])  # as new as those of the documents are
             seconds[0] += time.perf_counter() - started
             worked[0] += time.process_time() - working
             entries = _entries(folder, documents, f"i{generation}")
+            await _forget(ingest, folder, documents)
             started, working = time.perf_counter(), time.process_time()
             await ingest.write_many(entries, born=generation)
             seconds[1] += time.perf_counter() - started
@@ -128,7 +135,7 @@ async def run(folder: Path, documents: int) -> None:
         entries = _entries(folder, documents, "r")
         known = await _cut(ingest, entries)
         vectors = await embedder.embed_documents(known)
-        await _cut(ingest, _entries(folder, 6 * documents, "f"))  # so many that the tokenizer has forgotten the others
+        await _forget(ingest, folder, documents)
         rest = Ingest(Remembered(embedder, dict(zip(known, vectors, strict=True))), sparse, index)
         started = time.perf_counter()
         await rest.write_many(entries, born=ROUNDS + 1)
