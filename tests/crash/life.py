@@ -263,11 +263,13 @@ async def everything(life: Life) -> None:
     if life.seconds is not None:
         threading.Thread(target=_end_after, args=(life.seconds,), daemon=True).start()
     async with application(life) as app:
-        rows = {row.name: row.chunks for row in await app.data.documents.listed()}
+        listed = await app.data.documents.listed()
+        rows = {row.name: row.chunks for row in listed}
+        earlier = {*await app.data.documents.kept()} - {row.markdown for row in listed}  # answers are held against it
         await app.index.sweep(await app.knowledge.generation())
         points = await app.index.count(View(READERS, STAGED))  # staged ones too
         shown, _ = await app.index.scroll(View(READERS, await app.knowledge.generation()))
-        kept = [*(Path(life.home) / "documents").glob("??/*")]
+        kept = [path for path in (Path(life.home) / "documents").glob("??/*") if path.stem not in earlier]
         say(
             found={"scroll": [_edition_of(passage.text) for passage in shown]},
             rows=rows,
