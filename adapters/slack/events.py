@@ -195,9 +195,13 @@ def _message(event: Mapping[str, Any], us: Us) -> Seen | None:
         case "message_deleted":
             return _deleted(event, us, event.get("deleted_ts") or event["previous_message"]["ts"])
         case subtype if subtype in _SPOKEN:
-            direct = event.get("channel_type") == "im"
-            return _said(event, us, addressed=direct or mentions(str(event.get("text") or ""), us.user))
+            return _said(event, us, addressed=_direct(event) or mentions(str(event.get("text") or ""), us.user))
     return None
+
+
+def _direct(event: Mapping[str, Any]) -> bool:
+    """Of an edit Slack's own examples name no type of channel, and in a direct message it may be `app_home`, too."""
+    return event.get("channel_type") == "im" or _id(event["channel"]).startswith("D")
 
 
 def _said(event: Mapping[str, Any], us: Us, *, addressed: bool) -> Seen | None:
@@ -219,8 +223,8 @@ def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:
     if not by_a_person(after, us) or after.get("text") == before.get("text"):
         return None  # Slack itself unfurled a link, or our reply started a thread
     after = {**after, "channel": event["channel"]}
-    addressed = event.get("channel_type") == "im" or mentions(str(after.get("text") or ""), us.user)
-    was_addressed = event.get("channel_type") == "im" or mentions(str(before.get("text") or ""), us.user)
+    addressed = _direct(event) or mentions(str(after.get("text") or ""), us.user)
+    was_addressed = _direct(event) or mentions(str(before.get("text") or ""), us.user)
     known = not (addressed or was_addressed)
     if known and not after.get("thread_ts"):
         return None

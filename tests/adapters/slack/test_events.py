@@ -49,6 +49,18 @@ def test_a_direct_message_needs_no_mention_and_a_channel_does() -> None:
     assert isinstance(seen(message(subtype="file_share", text="<@U0BOT> see this", files=[{"id": "F1"}]), US), Asked)
 
 
+@pytest.mark.parametrize("kind", [{"channel_type": "app_home"}, {"channel_type": None}])
+def test_a_direct_message_is_known_by_its_channel(kind: Json) -> None:
+    """Source: docs.slack.dev events `message.app_home`, and the examples of `message_changed` and `message_deleted`,
+    which have no channel_type."""
+    direct = {"channel": "D1", **kind}
+    assert isinstance(seen(message(**direct), US), Asked)
+    new, old = ({"type": "message", "user": "U1", "ts": "1.1", "text": text} for text in ("new", "old"))
+    said = {"type": "message", "subtype": "message_changed", "ts": "2.0", "hidden": True, **direct}
+    edited = seen(body(**said, message=new, previous_message=old), US)
+    assert isinstance(edited, Edited) and edited.addressed and not edited.known
+
+
 @pytest.mark.parametrize(
     "more",
     [
