@@ -78,6 +78,16 @@ async def test_who_reads_a_place() -> None:
         assert await places.audience("C1", "U1", stranger=True) == OUTSIDERS
 
 
+async def test_the_bot_is_no_member_to_be_looked_up() -> None:
+    """Whether the list of people has the app's own user does not matter: it was only just installed, or is on no
+    page."""
+    async with looking() as (slack, places):
+        assert slack.bot_user in slack.world.channels["C1"].members
+        del slack.world.users[slack.bot_user]
+        assert await places.audience("C1", "U1") == PUBLIC
+        assert not [one for one in slack.journal.calls("users.info") if one.arguments["user"] == slack.bot_user]
+
+
 async def test_a_guest_who_joins_changes_who_reads_a_place_within_half_a_minute() -> None:
     now = [0.0]
     async with looking(clock=lambda: now[0]) as (slack, places):
