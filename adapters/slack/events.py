@@ -121,17 +121,26 @@ def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
 
 
 def incoming(event: Mapping[str, Any], us: Us) -> Incoming:
-    """A message as a question. Who reads its place is not in the event: it is looked up. Raises KeyError, TypeError,
-    ValueError for what is not of a message's form."""
+    """A message as a question; of one that only forwards others, their words. Who reads its place is not in the event:
+    it is looked up. Raises KeyError, TypeError, ValueError for what is not of a message's form."""
     ts = _id(event["ts"])
+    said = readable(str(event.get("text") or ""), us.user)
     return Incoming(
         place=Place(PLATFORM, us.team, _id(event["channel"])),
         thread=_id(event.get("thread_ts") or ts),
         message=ts,
         author=_id(event["user"]),
-        text=readable(str(event.get("text") or ""), us.user),
+        text=said or "\n\n".join(readable(str(one["text"]), us.user) for one in forwarded(event)),
         audience=UNKNOWN,
     )
+
+
+def forwarded(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages that somebody forwards with a direct one, as Slack attaches them; in other places others read what
+    is forwarded there, who may not read where it comes from."""
+    if not _direct(event):
+        return []
+    return [one for one in event.get("attachments") or () if one.get("is_share") and str(one.get("text") or "").strip()]
 
 
 def in_thread(message: Incoming, stranger: bool) -> Replied | None:
