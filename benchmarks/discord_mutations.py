@@ -19,6 +19,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
     ),
     (
+        "Discord: what is forwarded in a server asks nothing",
+        "adapters/discord/events.py",
+        (' or (_forwarded(message, me) if direct else "")', " or _forwarded(message, me)"),
+        (f"{DISCORD}/test_adapter.py::test_what_is_forwarded_in_a_direct_message_is_asked",),
+    ),
+    (
         "Discord: what is deleted with others is deleted",
         "adapters/discord/adapter.py",
         ('        started("raw_bulk_message_delete", self._delete_many)\n', ""),
