@@ -111,7 +111,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: sessions that Discord leaves are enough for all shards",
         "adapters/discord/transport/gateway.py",
-        (" if limits.remaining < count else 0.0\n", " if limits.remaining < 1 else 0.0\n"),
+        (" if limits and limits.remaining < count else 0.0\n", " if limits and limits.remaining < 1 else 0.0\n"),
         (f"{DISCORD}/test_shards.py::test_where_not_enough_sessions_are_left_for_all_shards_none_is_begun",),
     ),
     (
