@@ -19,6 +19,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
     ),
     (
+        "Discord: what is forwarded in a server asks nothing",
+        "adapters/discord/events.py",
+        (' or (_forwarded(message, me) if direct else "")', " or _forwarded(message, me)"),
+        (f"{DISCORD}/test_adapter.py::test_what_is_forwarded_in_a_direct_message_is_asked",),
+    ),
+    (
         "Discord: what is deleted with others is deleted",
         "adapters/discord/adapter.py",
         ('        started("raw_bulk_message_delete", self._delete_many)\n', ""),
@@ -105,7 +111,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: sessions that Discord leaves are enough for all shards",
         "adapters/discord/transport/gateway.py",
-        (" if limits.remaining < count else 0.0\n", " if limits.remaining < 1 else 0.0\n"),
+        (" if limits and limits.remaining < count else 0.0\n", " if limits and limits.remaining < 1 else 0.0\n"),
         (f"{DISCORD}/test_shards.py::test_where_not_enough_sessions_are_left_for_all_shards_none_is_begun",),
     ),
     (

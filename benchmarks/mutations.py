@@ -1249,6 +1249,15 @@ MUTATIONS = (
         ('    if event.get("bot_id") or event.get("bot_profile") or', "    if"),
         (f"{SLACK}/test_events.py::test_what_no_person_says_starts_nothing",),
     ),
+    Mutation(
+        "Slack: what is forwarded in a channel is neither asked nor context",
+        "adapters/slack/events.py",
+        ("    if not _direct(event):\n        return []\n", ""),
+        (
+            f"{SLACK}/test_events.py::test_a_direct_message_that_only_forwards_another_asks_what_that_says",
+            f"{SLACK}/test_audience.py::test_what_is_forwarded_with_a_direct_question_is_what_it_is_about",
+        ),
+    ),
     # Slack: said once
     Mutation(
         "Slack: the SDK does not send again by itself",

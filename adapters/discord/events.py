@@ -123,14 +123,15 @@ def edited(message: discord.Message, before: discord.Message | None, where: Spot
 
 
 def incoming(message: discord.Message, where: Spot, me: int) -> Incoming:
-    """A message as a question. Who reads its place is looked up later."""
+    """A message as a question; a direct one that forwards another has no words of its own, and asks those of the other.
+    Who reads its place is looked up later."""
     direct = where.place.workspace == DIRECT
     return Incoming(
         place=where.place,
         thread=where.thread or str(message.id),
         message=str(message.id),
         author=str(message.author.id),
-        text=readable(message, me),
+        text=readable(message, me) or (_forwarded(message, me) if direct else ""),
         audience=UNKNOWN,
         link=link(where.place.workspace, str(message.channel.id), str(message.id)),
         direct=direct,
@@ -153,6 +154,15 @@ def thumb(event: discord.RawReactionActionEvent, me: int) -> Thumb | None:
 
 def readable(message: discord.Message, me: int) -> str:
     """Discord's text as people read it: without the mention of `me`, other mentions by name."""
+    return _read(message.content, message, me)
+
+
+def _forwarded(message: discord.Message, me: int) -> str:
+    return "\n\n".join(text for one in message.message_snapshots if (text := _read(one.content, message, me)))
+
+
+def _read(text: str, message: discord.Message, me: int) -> str:
+    """`text`, which came with a message that names who is mentioned."""
     people = {user.id: user.display_name for user in message.mentions}
     roles = {role.id: role.name for role in message.role_mentions}
     own = message.guild.self_role if message.guild else None
@@ -173,7 +183,7 @@ def readable(message: discord.Message, me: int) -> str:
             case _:
                 return f"/{found['command']}"
 
-    return _MARK.sub(shown, message.content).strip()
+    return _MARK.sub(shown, text).strip()
 
 
 def link(workspace: str, channel: str, message: str) -> str:

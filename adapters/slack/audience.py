@@ -134,7 +134,8 @@ class Places:
         at once."""
         try:
             known = {str(user["id"]): user for user in await self._slack.users()}
-            members = await self._slack.members(channel)
+            me = self._slack.me.user  # known to be no guest
+            members = [member for member in await self._slack.members(channel) if member != me]
             new = [member for member in members if member not in known]
             if len(new) > NEW:
                 raise SlackError("users.info", "too_many")

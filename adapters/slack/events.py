@@ -121,17 +121,26 @@ def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
 
 
 def incoming(event: Mapping[str, Any], us: Us) -> Incoming:
-    """A message as a question. Who reads its place is not in the event: it is looked up. Raises KeyError, TypeError,
-    ValueError for what is not of a message's form."""
+    """A message as a question; of one that only forwards others, their words. Who reads its place is not in the event:
+    it is looked up. Raises KeyError, TypeError, ValueError for what is not of a message's form."""
     ts = _id(event["ts"])
+    said = readable(str(event.get("text") or ""), us.user)
     return Incoming(
         place=Place(PLATFORM, us.team, _id(event["channel"])),
         thread=_id(event.get("thread_ts") or ts),
         message=ts,
         author=_id(event["user"]),
-        text=readable(str(event.get("text") or ""), us.user),
+        text=said or "\n\n".join(readable(str(one["text"]), us.user) for one in forwarded(event)),
         audience=UNKNOWN,
     )
+
+
+def forwarded(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages that somebody forwards with a direct one, as Slack attaches them; in other places others read what
+    is forwarded there, who may not read where it comes from."""
+    if not _direct(event):
+        return []
+    return [one for one in event.get("attachments") or () if one.get("is_share") and str(one.get("text") or "").strip()]
 
 
 def in_thread(message: Incoming, stranger: bool) -> Replied | None:
@@ -195,9 +204,13 @@ def _message(event: Mapping[str, Any], us: Us) -> Seen | None:
         case "message_deleted":
             return _deleted(event, us, event.get("deleted_ts") or event["previous_message"]["ts"])
         case subtype if subtype in _SPOKEN:
-            direct = event.get("channel_type") == "im"
-            return _said(event, us, addressed=direct or mentions(str(event.get("text") or ""), us.user))
+            return _said(event, us, addressed=_direct(event) or mentions(str(event.get("text") or ""), us.user))
     return None
+
+
+def _direct(event: Mapping[str, Any]) -> bool:
+    """Of an edit Slack's own examples name no type of channel, and in a direct message it may be `app_home`, too."""
+    return event.get("channel_type") == "im" or _id(event["channel"]).startswith("D")
 
 
 def _said(event: Mapping[str, Any], us: Us, *, addressed: bool) -> Seen | None:
@@ -219,8 +232,8 @@ def _changed(event: Mapping[str, Any], us: Us) -> Seen | None:
     if not by_a_person(after, us) or after.get("text") == before.get("text"):
         return None  # Slack itself unfurled a link, or our reply started a thread
     after = {**after, "channel": event["channel"]}
-    addressed = event.get("channel_type") == "im" or mentions(str(after.get("text") or ""), us.user)
-    was_addressed = event.get("channel_type") == "im" or mentions(str(before.get("text") or ""), us.user)
+    addressed = _direct(event) or mentions(str(after.get("text") or ""), us.user)
+    was_addressed = _direct(event) or mentions(str(before.get("text") or ""), us.user)
     known = not (addressed or was_addressed)
     if known and not after.get("thread_ts"):
         return None

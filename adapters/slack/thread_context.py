@@ -14,7 +14,7 @@ from typing import Any
 from adapters.shared.attachments import Attached, fetched
 from adapters.slack import files
 from adapters.slack.context import SlackContext
-from adapters.slack.events import mentions, readable
+from adapters.slack.events import forwarded, mentions, readable
 from adapters.slack.transport.api import SlackError
 from agent.conversation import Overheard
 from bot.texts import reply_language
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 HEARD = 30  # messages of a thread that are context
 LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by itself
 TWIN_SECONDS = 0.1  # in which the other event of one mention comes
-EVENTS = 1_000  # whose files are remembered
-ROOT_SECONDS = 3.0  # for a question that begins one: it has no thread yet, at most files
+EVENTS = 1_000  # of which it is remembered whether anything came along
+ROOT_SECONDS = 3.0  # for a question that begins one: it has no thread yet, at most what came along
 
 
 class ThreadContext:
@@ -44,14 +44,17 @@ class ThreadContext:
             context.places.audience(message.place.channel, message.author, stranger=stranger), self._thread(message)
         )
         heard = [one for one in thread if _before(one, message) and not self._ours(one)][-HEARD:]
-        attached = [file for one in thread if one.get("ts") == message.message for file in one.get("files") or ()]
+        own = [one for one in thread if one.get("ts") == message.message]
+        attached = [file for one in own for file in one.get("files") or ()]
+        with_it = [each for one in own for each in forwarded({**one, "channel": message.place.channel})]
+        aside = [one for one in with_it if readable(str(one["text"]), context.slack.me.user) not in message.text]
         return replace(
             message,
             text=await context.places.named(message.text),
             direct=message.place.channel.startswith("D") and message.thread == message.message,
             audience=audience,
             link=context.slack.permalink(message.place.channel, message.message, message.thread),
-            overheard=tuple([await self._overheard(one) for one in heard]),
+            overheard=tuple([await self._overheard(one) for one in (*heard, *aside)]),
             files=await fetched([*map(self._attached, attached)], reply_language(message, context.language)),
         )
 
@@ -77,10 +80,10 @@ class ThreadContext:
             return ()
 
     def came(self, event: Mapping[str, Any]) -> None:
-        """A `message` event says whether files came with it; the `app_mention` of the same message does not."""
+        """A `message` event says whether anything came with it; the `app_mention` of the same message does not."""
         channel, ts = event.get("channel"), event.get("ts")
         if event.get("type") == "message" and isinstance(channel, str) and isinstance(ts, str):
-            self._came[channel, ts] = bool(event.get("files"))
+            self._came[channel, ts] = bool(event.get("files") or event.get("attachments"))
             if len(self._came) > EVENTS:
                 del self._came[next(iter(self._came))]
 
@@ -91,8 +94,12 @@ class ThreadContext:
         return bool(own) or mentions(str(message.get("text") or ""), me.user)
 
     async def _overheard(self, message: Mapping[str, Any]) -> Overheard:
-        author = str(message.get("user") or "")
-        name = await self._context.places.name(author) if author else str(message.get("username") or "bot")
+        author = str(message.get("user") or message.get("author_id") or "")
+        name = (
+            await self._context.places.name(author)
+            if author
+            else str(message.get("username") or message.get("author_name") or "bot")
+        )
         return Overheard(name, await self._context.places.named(readable(str(message.get("text") or ""))))
 
     def _attached(self, file: Mapping[str, Any]) -> Attached:

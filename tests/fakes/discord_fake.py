@@ -225,6 +225,16 @@ class FakeDiscord:
         self.tell.posted(made)
         return made.id
 
+    async def forwards(self, user: str, message: str, channel: str) -> str:
+        """A person forwards a message to a channel; the id of the one that has it, which has no text of its own.
+
+        Source: resources/message (message snapshot object; message reference types)."""
+        author, original = self.person(user), self.message(message)
+        reference = {"type": 1, "channel_id": original.channel, "message_id": original.id}
+        made = self.world.post(channel, author.id, reference=reference)
+        self.tell.posted(made)
+        return made.id
+
     def _write(self, place: Channel, author: User, text: str, files: Sequence[File] = (), **more: Any) -> Message:
         written = self._typed(text)
         reference = more.get("reference")

@@ -253,6 +253,8 @@ class Payloads:
             told["reactions"] = [self._reaction(name, users, reader) for name, users in message.reactions.items()]
         if message.reference:
             told["message_reference"] = message.reference
+            if message.reference.get("type") == 1:
+                told["message_snapshots"] = [self._snapshot(message.reference["message_id"], whole=whole)]
             if deep and message.type in (19, 21):
                 referred = self.world.messages.get(str(message.reference.get("message_id")))
                 gone = referred is None or referred.deleted
@@ -267,6 +269,12 @@ class Payloads:
         if message.interaction:
             told |= self._answer(self.world.interactions[message.interaction])
         return told
+
+    def _snapshot(self, forwarded: str, *, whole: bool) -> Json:
+        """A forwarded message: without its author. Source: resources/message (message snapshot structure)."""
+        told = self.message(self.world.messages[forwarded], content=whole, deep=False)
+        kept = ("type", "content", "embeds", "attachments", "timestamp", "edited_timestamp", "flags", "mentions")
+        return {"message": {name: told[name] for name in (*kept, "mention_roles", "components")}}
 
     def _reaction(self, name: str, users: list[str], reader: App | None) -> Json:
         mine = reader is not None and reader.user in users

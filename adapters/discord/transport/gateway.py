@@ -149,10 +149,10 @@ class Client(commands.Bot, discord.AutoShardedClient):
     async def connect(self, *, reconnect: bool = True) -> None:
         """Connect the shards that Discord proposes, one after the other, and keep them: what ends one ends all. Raises
         what discord.py raises for a single connection."""
-        limits = await self.fetch_session_start_limits()
+        limits = await self._limits()
         await self.launch_shards()
         count = len(self._ours)
-        used_up = limits.reset_after / 1_000 if limits.remaining < count else 0.0
+        used_up = limits.reset_after / 1_000 if limits and limits.remaining < count else 0.0
         await self._held_back(max(self._identifies.wait(count), used_up))
         if count > 1:
             self.whole.clear()
@@ -167,6 +167,17 @@ class Client(commands.Bot, discord.AutoShardedClient):
             await stopped(*lives)
             await asyncio.gather(*(shard.leave() for shard in self._ours))
             self.whole.set()
+
+    async def _limits(self) -> discord.SessionStartLimits | None:
+        """None: the server does not say, as a stand-in that knows single connections only; then there is one. Raises
+        GatewayNotFound."""
+        try:
+            return await self.fetch_session_start_limits()
+        except discord.GatewayNotFound as error:
+            if not isinstance(error.__cause__, discord.NotFound):
+                raise
+            self.shard_count = 1
+            return None
 
     async def launch_shard(self, gateway: yarl.URL, shard_id: int, *, initial: bool = False) -> None:
         """Called by `launch_shards` for each."""

@@ -100,6 +100,7 @@ class Connections:
     async def _keep(self, number: int, app: AsyncApp) -> None:
         pace = self._pace
         wait = pace.again
+        off = False
         while True:
             began = time.monotonic()
             good, reason = False, ""
@@ -115,8 +116,9 @@ class Connections:
             except OSError as error:
                 log.warning("Slack cannot be reached (%s); trying again", error)
             lasted = time.monotonic() - began
-            if reason == "link_disabled":
+            if off and reason == "link_disabled" and lasted < pace.steady:
                 raise DisabledError(reason)
+            off = reason == "link_disabled"  # perhaps for a moment only: whether it lasts, the next address tells
             if reason == "too_many_websockets" and number:
                 await asyncio.sleep(pace.crowded)
             elif good and (reason in _ROTATION or lasted >= pace.steady):

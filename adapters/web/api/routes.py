@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapters.web.api import errors as problems
 from adapters.web.api import prometheus, schemas
@@ -86,6 +87,7 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
 
         return add
 
+    api.add_middleware(_Heads)
     handles(RAGToolError, StoreError, SettingsError)(said_by)
     handles(Problem)(lambda problem, language: problem.response(language))
     handles(RequestValidationError)(lambda error, language: _wrong_fields(error.errors()).response(language))
@@ -102,6 +104,18 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     for router in (_answers(context, speaking), _documents(context, speaking), _state(context), *routers):
         api.include_router(router)
     return api
+
+
+class _Heads:
+    """HEAD is taken wherever GET is, as those who watch a server expect of it; the body is left out by uvicorn, which
+    has kept the scope as it came. Source: RFC 9110 §9.1."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = scope["type"] == "http" and scope["method"] == "HEAD"
+        await self._app({**scope, "method": "GET"} if head else scope, receive, send)
 
 
 def _described(*statuses: int) -> Responses:

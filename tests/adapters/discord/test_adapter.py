@@ -99,6 +99,19 @@ async def test_a_direct_message_needs_no_mention_and_goes_on_with_the_last_one(t
         assert [one.question for one in here.player.asks[1].history] == ["How long do refunds take?"]
 
 
+async def test_what_is_forwarded_in_a_direct_message_is_asked(tmp_path: Path) -> None:
+    """A forward has no content: what it forwards is a snapshot. In a server it can mention nobody, and asks nothing."""
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
+        first = await discord.says("general", "ann", "@kotae And by card?")
+        await discord.wait_for(answered(discord, first))
+        said = await discord.says("general", "ben", f"How long do refunds take, <@{ANN}>?")
+        await discord.forwards("ann", said, discord.place(first).id)
+        await discord.wait_for_idle()
+        asked = await discord.forwards("ann", said, discord.dm("ann"))
+        await discord.wait_for(answered(discord, asked))
+        assert [ask.question for ask in here.player.asks] == ["And by card?", f"How long do refunds take, @{ANN}?"]
+
+
 async def test_a_thread_is_a_conversation_and_others_are_context(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
         asked = await discord.says("general", "ann", "@kotae How long do refunds take?")

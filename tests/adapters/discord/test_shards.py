@@ -23,7 +23,7 @@ from tests.adapters.acting import Player, answers, process, settings
 from tests.adapters.discord.service import Service, bot
 from tests.adapters.discord.test_adapter import EVERYONE, TEAM, answered, scopes
 from tests.fakes.discord_fake import ANN, BEN, BOT_PERMISSIONS, GENERAL, GUILD, FakeDiscord
-from tests.fakes.discord_gate import status
+from tests.fakes.discord_gate import error, status
 
 PIER_GUILD, PIER = "1100000000004194305", "1100000000000000011"  # a server of the first of two shards; its channel
 FIRST, SECOND = 0, 1
@@ -262,3 +262,14 @@ async def test_why_discord_does_not_say_how_many_shards_there_are_is_said(code: 
             async with bot(discord, tmp_path):
                 pass
         assert re.fullmatch(f"{said}.*", repr(caught.value)) and not discord.gateway.connections
+
+
+async def test_a_server_that_knows_single_connections_only_gets_one(tmp_path: Path) -> None:
+    """A client of one connection asks for no number of shards (topics/gateway, connecting), so a stand-in may have no
+    such path."""
+    async with FakeDiscord() as discord:
+        discord.fail("GET /gateway/bot", error(0))
+        async with bot(discord, tmp_path) as here:
+            asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+            await discord.wait_for(answered(discord, asked))
+            assert len(discord.gateway.connections) == 1 and scopes(here) == TEAM

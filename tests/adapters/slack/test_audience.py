@@ -78,6 +78,16 @@ async def test_who_reads_a_place() -> None:
         assert await places.audience("C1", "U1", stranger=True) == OUTSIDERS
 
 
+async def test_the_bot_is_no_member_to_be_looked_up() -> None:
+    """Whether the list of people has the app's own user does not matter: it was only just installed, or is on no
+    page."""
+    async with looking() as (slack, places):
+        assert slack.bot_user in slack.world.channels["C1"].members
+        del slack.world.users[slack.bot_user]
+        assert await places.audience("C1", "U1") == PUBLIC
+        assert not [one for one in slack.journal.calls("users.info") if one.arguments["user"] == slack.bot_user]
+
+
 async def test_a_guest_who_joins_changes_who_reads_a_place_within_half_a_minute() -> None:
     now = [0.0]
     async with looking(clock=lambda: now[0]) as (slack, places):
@@ -191,6 +201,27 @@ async def test_a_question_stands_by_itself_where_nothing_can_be_looked_up() -> N
         ts = await slack.says("C1", "U1", "@kotae What is it?")
         message = await asked("C1", ts, "What is it?")
         assert message == replace(message, overheard=(), files=(), audience=UNKNOWN) and message.text == "What is it?"
+
+
+def share(text: str) -> dict[str, Any]:
+    """A forwarded message as Slack attaches it to the one that forwards it, whose own text may be empty."""
+    where = {"channel_id": "C1", "ts": "1.1", "from_url": "https://loopback.slack.com/archives/C1/p11"}
+    who = {"author_id": "U2", "author_name": "ben", "author_subname": "Ben"}
+    return {"id": 1, "is_msg_unfurl": True, "is_share": True, "text": text, "fallback": text, **who, **where}
+
+
+async def test_what_is_forwarded_with_a_direct_question_is_what_it_is_about() -> None:
+    preview = {"id": 2, "text": "A page.", "from_url": "https://example.com/", "fallback": "A page."}
+    async with around() as (slack, asked):
+        direct, attachments = slack.dm("U1"), [share("Refunds take 30 days, <@U2>."), preview]
+        ts = await slack.says(direct, "U1", "Is that still so?", attachments=attachments)
+        about = await asked(direct, ts, "Is that still so?")
+        assert [(one.author, one.text) for one in about.overheard] == [("ben", "Refunds take 30 days, @ben.")]
+        for text in ("", "@kotae"):
+            ts = await slack.says(direct, "U1", text, attachments=attachments)
+            assert not (await asked(direct, ts, "Refunds take 30 days, @U2.")).overheard  # it is the question
+        ts = await slack.says("C1", "U1", "@kotae Is that still so?", attachments=attachments)
+        assert not (await asked("C1", ts, "Is that still so?")).overheard  # others read there
 
 
 async def test_a_thread_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

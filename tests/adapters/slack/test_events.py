@@ -49,6 +49,30 @@ def test_a_direct_message_needs_no_mention_and_a_channel_does() -> None:
     assert isinstance(seen(message(subtype="file_share", text="<@U0BOT> see this", files=[{"id": "F1"}]), US), Asked)
 
 
+def test_a_direct_message_that_only_forwards_another_asks_what_that_says() -> None:
+    """Slack sends no text of its own then, and the other message as an attachment with `is_share`."""
+    shared = [{"id": 1, "is_share": True, "text": "<@U2> how &lt;long&gt;?", "author_id": "U2", "fallback": "x"}]
+    alone = {"text": "", "attachments": [*shared, {"id": 2, "text": "a preview"}]}
+    asked = seen(message(channel="D1", channel_type="im", **alone), US)
+    assert isinstance(asked, Asked) and asked.message.text == "@U2 how <long>?"
+    asked = seen(message(channel="D1", channel_type="im", **(alone | {"text": "And this?"})), US)
+    assert isinstance(asked, Asked) and asked.message.text == "And this?"
+    asked = seen(mention(attachments=shared, text="<@U0BOT>"), US)
+    assert isinstance(asked, Asked) and asked.message.text == ""  # others read there
+
+
+@pytest.mark.parametrize("kind", [{"channel_type": "app_home"}, {"channel_type": None}])
+def test_a_direct_message_is_known_by_its_channel(kind: Json) -> None:
+    """Source: docs.slack.dev events `message.app_home`, and the examples of `message_changed` and `message_deleted`,
+    which have no channel_type."""
+    direct = {"channel": "D1", **kind}
+    assert isinstance(seen(message(**direct), US), Asked)
+    new, old = ({"type": "message", "user": "U1", "ts": "1.1", "text": text} for text in ("new", "old"))
+    said = {"type": "message", "subtype": "message_changed", "ts": "2.0", "hidden": True, **direct}
+    edited = seen(body(**said, message=new, previous_message=old), US)
+    assert isinstance(edited, Edited) and edited.addressed and not edited.known
+
+
 @pytest.mark.parametrize(
     "more",
     [

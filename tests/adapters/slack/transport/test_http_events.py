@@ -226,6 +226,21 @@ def test_the_address_is_slacks_once_it_has_been_asked(door: tuple[Service, Ear])
         assert client.post(POSTED_TO, content=body, headers={"Content-Type": JSON}).status_code == 401
 
 
+@pytest.mark.parametrize("proof", [signed, lambda body: {}], ids=["signed", "unsigned"])
+def test_a_look_at_the_certificate_is_answered_and_nothing_comes_of_it(
+    door: tuple[Service, Ear], proof: Callable[[bytes], dict[str, str]]
+) -> None:
+    """Source: docs.slack.dev/interactivity/implementing-slash-commands: `ssl_check` wants a 200; Bolt too answers it
+    before it looks for a signature."""
+    service, ear = door
+    before, body = len(ear.heard), b"token=x&ssl_check=1&command=%2Fkotae&text=digest+post"
+    with service.client() as client:
+        found = client.post(POSTED_TO, content=body, headers={"Content-Type": FORM, **proof(body)})
+        assert (found.status_code, found.text, len(ear.heard) - before) == (200, "", 0)
+        for other in (body.replace(b"=1", b"=0"), body.replace(b"&ssl", b"&no_ssl"), b"text=\xff%26ssl_check=1"):
+            assert client.post(POSTED_TO, content=other, headers={"Content-Type": FORM}).status_code == 401
+
+
 async def test_headers_that_nobody_signed_choose_no_listener() -> None:
     """Bolt runs a listener by its name for who sends such headers."""
     async with FakeSlack() as slack:

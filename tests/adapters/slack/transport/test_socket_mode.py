@@ -204,6 +204,38 @@ async def test_an_app_that_was_switched_off_ends_it(when: str) -> None:
                 assert not link.connections.first.is_set()
 
 
+async def test_an_app_that_was_switched_off_and_on_again_goes_on() -> None:
+    """Slack says `link_disabled` when somebody switches Socket Mode off (docs.slack.dev, using Socket Mode); that it is
+    on again, it says by giving an address."""
+    async with FakeSlack() as slack, linked(slack) as link:
+
+        async def off_and_on() -> None:
+            await slack.sockets.disconnect("link_disabled")
+            slack.sockets.disabled = False
+
+        sent = await steadily(link, off_and_on)
+        await slack.connected(CONNECTIONS)
+        assert not link.over.done() and all(each.acked for each in sent)
+
+
+async def test_an_app_that_gets_addresses_and_is_told_to_go_each_time_is_switched_off() -> None:
+    async with FakeSlack() as slack, linked(slack) as link:
+
+        async def tell() -> None:
+            while True:
+                await slack.connected(1)
+                await slack.sockets.disconnect("link_disabled")
+                slack.sockets.disabled = False
+
+        telling = asyncio.create_task(tell())
+        try:
+            with pytest.raises(DisabledError, match="link_disabled"):
+                await asyncio.wait_for(link.over, 30)
+        finally:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+
+
 MALFORMED: list[dict[str, Any]] = [
     {"type": "events_api"},
     {"payload": {"type": "event_callback"}},

@@ -201,6 +201,18 @@ def test_it_says_how_it_is(client: httpx.Client) -> None:
     }
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/documents", "/collections", "/search?query=x"])
+def test_head_is_get_without_its_body(client: httpx.Client, path: str) -> None:
+    """RFC 9110 §9.1 and §9.3.2: whatever takes GET takes HEAD; balancers and watchers ask that way."""
+    asked, told = client.head(path), client.get(path)
+    assert (asked.status_code, asked.content) == (200, b"") and told.content
+    assert asked.headers["content-type"] == told.headers["content-type"]
+
+
+def test_head_is_refused_where_get_is(client: httpx.Client) -> None:
+    assert client.head("/chat").status_code == 405 and client.head("/documents/nope").status_code == 404
+
+
 def test_metrics_have_bounded_labels(client: httpx.Client) -> None:
     client.get("/search?query=pier")
     before = client.get("/metrics")
