@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from agent import outcomes
-from agent.citations import marks, numbers, with_names, without_marks
+from agent.citations import mark_numbers, marks, with_names, without_marks
 from agent.conversation import (
     LANGUAGES,
     Ask,
@@ -328,7 +328,7 @@ class Run:
     def _for_review(self, text: str, checked: Checked) -> list[Message]:
         """The question, the draft and the passages it cites; all of them where it may have to cite another one."""
         hits = self.findings.hits
-        cited = {n for mark in marks(text) for n in numbers(mark.group())} & hits.keys()
+        cited = {n for mark in marks(text) for n in mark_numbers(mark)} & hits.keys()
         wanted = hits.keys() if checked.objections or not cited else cited
         blocks = {n: as_result(n, hits[n]) for n in wanted}
         told_to = instructions("review_system", self.ask, self.today)
@@ -392,7 +392,7 @@ class Run:
         """Not found, where it was looked for and what comes closest; with an answer from general knowledge if that is
         wanted."""
         hits = await self._readable()
-        cited = [n for mark in marks(draft) for n in numbers(mark.group())]
+        cited = [n for mark in marks(draft) for n in mark_numbers(mark)]
         firsts = sorted(self.findings.firsts, key=lambda n: -self.findings.hits[n].relevance)
         closest = next((_linked(hits[n].passage) for n in (*cited, *firsts) if n in hits), "")
         text = outcomes.unknown(
