@@ -189,9 +189,12 @@ class OpenAIModel:
             if not response.is_success:
                 complaint = await refused(response)
                 raise _RefusedError(complaint) if _mendable(complaint) else self._declined(complaint)
-            if response.headers.get("content-type", "").startswith("application/json"):
+            kind = response.headers.get("content-type", "")
+            if kind.startswith("application/json"):
                 yield self._chunk(await _whole(response))  # from a server that does not stream
                 return
+            if not kind.startswith("text/html"):  # servers of a few lines name their stream as they like
+                response.headers["content-type"] = "text/event-stream"
             async with aclosing(aiter(source)) as events:  # type: ignore[type-var]  # a generator, typed as an iterator
                 async for event in events:
                     if event.data.strip() == "[DONE]":
