@@ -422,6 +422,7 @@ async def test_a_schema_asks_for_json_and_leaves_the_tools_declared_but_uncalled
         (("max_tokens",), {"max_tokens"}, {"max_completion_tokens", "response_format"}),
         (("limit",), {"max_tokens", "max_completion_tokens"}, {"stream_options", "response_format"}),
         (("effort",), {"reasoning_effort"}, {"response_format", "tools"}),
+        (("system",), set(), {"response_format", "tools"}),
         (("schema", "usage", "max_tokens"), {"response_format", "stream_options", "max_tokens"}, {"tools"}),
     ],
 )
@@ -436,6 +437,24 @@ async def test_what_a_server_refuses_is_left_out_and_not_asked_again(
     assert len(server.journal) == 2 + len(refused)
     for sent in server.journal[-2:]:
         assert not sent.body.keys() & missing and kept <= sent.body.keys()
+
+
+async def test_instructions_that_may_not_be_the_systems_stand_before_the_question() -> None:
+    async with FakeOpenAI(YES, without=("system",)) as server:
+        assert last(await parts(server)).text == "Yes."
+    sent = server.journal[-1].body["messages"]
+    assert sent == [{"role": "user", "content": f"{SYSTEM.text}\n\n{ASKED.text}"}]
+
+
+async def test_a_window_that_the_limit_does_not_fit_in_is_used_without_a_limit() -> None:
+    """As vLLM says it that does not name the parameter."""
+    window = (
+        "This model's maximum context length is 4096 tokens. However, you requested 8500 tokens (308 in the messages,"
+        " 8192 in the completion). Please reduce the length of the messages or completion."
+    )
+    async with FakeOpenAI(Refuse(400, window), YES) as server:
+        assert last(await parts(server)).text == "Yes."
+    assert ["max_tokens" in sent.body for sent in server.journal] == [True, False]
 
 
 async def test_a_call_has_an_effort_of_its_own_and_reasoning_that_was_shown_is_remembered() -> None:
