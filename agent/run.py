@@ -65,7 +65,7 @@ from agent.query_rewriting import own_query
 from agent.reflection import SCHEMA, parse_draft, reflect
 from agent.routing.router import route
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
-from agent.tool_calls import ToolRunner
+from agent.tool_calls import ToolRunner, named
 from agent.tools import (
     SEARCH,
     Findings,
@@ -264,12 +264,14 @@ class Run:
     async def act(self, message: ModelMessage, until: float | None) -> None:
         """Make the calls of `message`; it and their results are part of the conversation then."""
         self.findings.shown = told(bounded(self.messages))
-        for call in message.calls:
-            self.emit(ToolCalled(call.id, call.name, _shortened(call)))
+        known = [named(self.tools, call.name) for call in message.calls]
+        names = [tool.name if tool else call.name for tool, call in zip(known, message.calls, strict=True)]
+        for call, name in zip(message.calls, names, strict=True):
+            self.emit(ToolCalled(call.id, name, _shortened(call)))
         async with asyncio.timeout_at(until):
             results = await self.runner.run(message.calls)
-        for call, result in zip(message.calls, results, strict=True):
-            self.emit(ToolReturned(call.id, call.name, result.summary, result.hits, result.failed))
+        for call, name, result in zip(message.calls, names, results, strict=True):
+            self.emit(ToolReturned(call.id, name, result.summary, result.hits, result.failed))
         self.messages += [message, ToolMessage(tuple(zip(message.calls, results, strict=True)))]
 
     def own_search(self) -> ModelMessage:
