@@ -193,7 +193,7 @@ _SHELL = re.compile(
     r"</?tools>|\bfunctools\b|\[\s*\]|^\s*Action\s*:\s*$", re.MULTILINE
 )  # around calls that were taken out
 _PARAMETER = re.compile(r"<parameter=(\w+)>\s*(.*?)\s*</parameter>", re.DOTALL)
-_INVOKED = re.compile(r"<invoke name=\"(?P<name>[\w.]+)\">(?P<given>.*?)</invoke>", re.DOTALL)
+_INVOKED = re.compile(r"<invoke name=\"(?P<name>[\w.]+)\">(?P<given>(?:(?!<invoke).)*?)</invoke>", re.DOTALL)
 _NAMED_PARAMETER = re.compile(r"<parameter name=\"(\w+)\"[^>]*>\s*(.*?)\s*</parameter>", re.DOTALL)
 _TAGGED_ARGUMENTS = re.compile(
     r"<tool_call>\s*(?P<name>[\w.]+)\s*(?P<given>(?:<arg_key>.*?</arg_value>\s*)+)", re.DOTALL

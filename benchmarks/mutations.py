@@ -1626,7 +1626,7 @@ MUTATIONS = (
             ("figures", "agent/grounding/quantities.py", ('_NO_FIGURE.sub(" ", ', '("").join(')),
             ("addresses", "agent/links.py", ("|[^<>\\s@]+@", "|[^>\\s@]+@")),
             ("citations", "agent/citations.py", ("(?<![ \\t\\u3000])[ \\t\\u3000]*", "[ \\t\\u3000]*")),
-            ("a draft", "agent/reflection.py", ("^[ \\t\\u3000>", "^[\\s>")),
+            ("a draft", "agent/reflection.py", ('r"""[ \\t\\u3000>', 'r"""[\\s>')),
             ("found and sure", "agent/reflection.py", ("^([^\\w\\n]*found", "^(\\W*found")),
         )
     ),
