@@ -61,7 +61,7 @@ _FENCED = re.compile(
     r"\A\s*```(?:markdown|md|json|text)?[ \t]*\n(?P<inside>(?:(?!```).)*)\n```(?P<rest>.*)\Z", re.DOTALL
 )
 _TAGGED = re.compile(r"\A\s*<(?P<tag>answer|response)>(?P<inside>.*?)(?:</(?P=tag)>(?P<rest>.*))?\Z", re.DOTALL)
-_FIELDS = re.compile(r"\s*(?:```(?:json)?\s*)?(?P<object>\{[^{}]*\})\s*(?:```)?\s*\Z")
+_FIELDS = re.compile(r"(?:```(?:json)?\s*)?(?P<object>\{[^{}]*\})(?:\s*```)?\Z")
 _CUT_OBJECT = re.compile(r'\A\s*\{\s*"(?:answer|response)"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
 _NOT_REVIEWED = Text(
     en="The draft could not be reviewed; only the check in code was made.",
