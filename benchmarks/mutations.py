@@ -1174,6 +1174,39 @@ MUTATIONS = (
         ("tests/bot/doctor/test_doctor.py::test_a_judge_of_another_provider_and_what_it_is_sent",),
     ),
     Mutation(
+        "a channel of thoughts is no answer",
+        "agent/models/openai_stream.py",
+        ('for channel in ("analysis", "commentary")', 'for channel in ("commentary",)'),
+        ("tests/agent/models/test_openai.py::test_thinking_inside_the_text_is_no_part_of_it",),
+    ),
+    Mutation(
+        "what a template writes behind a reply is no answer",
+        "agent/models/openai_stream.py",
+        ('_TURN_END.sub("", text)', "text"),
+        ("tests/agent/models/test_openai.py::test_thinking_inside_the_text_is_no_part_of_it",),
+    ),
+    Mutation(
+        "a conversation that is too long is not asked again",
+        "agent/models/base.py",
+        ("        if self.overlong:\n", "        if False:\n"),
+        ("tests/agent/models/test_openai_failures.py::test_what_is_too_long_to_read_is_not_asked_again_and_said",),
+    ),
+    Mutation(
+        "a reply that has begun is not asked for in a simpler form",
+        "agent/models/openai.py",
+        ("less = None if begun else ", "less = "),
+        (
+            "tests/agent/models/test_openai_failures.py"
+            "::test_a_request_refused_within_the_stream_is_made_simpler_unless_the_reply_has_begun",
+        ),
+    ),
+    Mutation(
+        "an answer in a fence is found",
+        "agent/reflection.py",
+        ("    text = _unwrapped(text)\n", ""),
+        ("tests/agent/test_reflection.py::test_what_a_draft_says_of_itself",),
+    ),
+    Mutation(
         "thinking that eats the output ends after two tries",
         "agent/models/openai.py",
         ("                if again:\n", "                if again and not tools:\n"),
