@@ -315,17 +315,20 @@ class Run:
         self.emit(Reflected(review.verdict, critique))
         if review.verdict == "reject" or review.found == "no" or spoken(review.answer).startswith(NO_ANSWER):
             return await self._unknown(text)
-        text = cleaned(spoken(review.answer)) or text
+        drafted, text = text, cleaned(spoken(review.answer)) or text
         if echoes_instructions(text):
             return self._answered(outcomes.DECLINED.to(language), "declined")
         checked = await self._checked(text)
+        lost = not checked.text and text != drafted  # "same as the draft": no answer, though there is one
+        if lost:
+            text, checked = drafted, await self._checked(drafted)
         if checked.open_claims and self.model.name != RULES:
             verdicts = await self._verdicts(checked.open_claims)  # and meanwhile what is readable may have changed
             checked = await self._checked(text, judged=bool(verdicts), verdicts=verdicts)
         if not checked.text:
             return await self._unknown(text)
         sure = draft.sure if review.sure is None else review.sure
-        return self._grounded(checked, unsure=sure is False or bool(checked.objections))
+        return self._grounded(checked, unsure=sure is False or lost or bool(checked.objections))
 
     def _for_review(self, text: str, checked: Checked) -> list[Message]:
         """The question, the draft and the passages it cites; all of them where it may have to cite another one."""

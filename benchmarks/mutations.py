@@ -394,7 +394,7 @@ MUTATIONS = (
     Mutation(
         "a model that is not sure says so",
         "agent/run.py",
-        ("unsure=sure is False or bool", "unsure=bool"),
+        ("unsure=sure is False or lost or bool", "unsure=lost or bool"),
         ("tests/agent/strategies/test_react.py::test_a_model_says_how_sure_it_is",),
     ),
     Mutation(
@@ -1172,6 +1172,12 @@ MUTATIONS = (
         "bot/doctor/services.py",
         ("        remarks.append(fine(filled(_SENT_TO_JUDGE, name=name)))\n", "        pass\n"),
         ("tests/bot/doctor/test_doctor.py::test_a_judge_of_another_provider_and_what_it_is_sent",),
+    ),
+    Mutation(
+        "a revision that is none leaves the draft",
+        "agent/run.py",
+        ("        if lost:\n", "        if False:\n"),
+        ("tests/agent/strategies/test_react.py::test_a_revision_that_is_no_answer_leaves_the_draft_and_is_not_sure",),
     ),
     Mutation(
         "a channel of thoughts is no answer",

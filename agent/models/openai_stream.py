@@ -116,7 +116,7 @@ class Reply:
         """A fragment of a call. It belongs to the call with its id, or its index, or else to the last one, unless it
         begins another: with a name and an id of its own, another name, or arguments and a name after a call that is
         whole. Some servers number all calls 0, some number none, some give no ids, some repeat id and name in every
-        fragment, some (vLLM before 0.9) give every fragment a new id."""
+        fragment, some (older vLLM) give every fragment a new id."""
         function = piece.get("function") or {}
         id, name, index = piece.get("id") or "", function.get("name") or "", piece.get("index")
         arguments = function.get("arguments") or ""

@@ -228,7 +228,7 @@ async def test_fragments_that_repeat_id_and_name_are_one_call() -> None:
 
 
 async def test_fragments_that_each_have_an_id_of_their_own_are_one_call() -> None:
-    """As vLLM before 0.9 sent them: its `DeltaToolCall` made a new id by default."""
+    """As older vLLM sent them: its `DeltaToolCall` made a new id by default."""
 
     def piece(id: str, index: int, **function: str) -> dict[str, Any]:
         return {"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}
