@@ -14,7 +14,9 @@ Kind = Literal["text", "item", "quote", "row", "head", "heading", "code", "blank
 _LABEL = r"(?:results?|sources?|src|refs?|references?|citations?|passages?|検索結果|出典|参照|参考|結果|資料|根拠)"
 _NUMBERS = rf"\d{{1,3}}(?:\s*(?:[,、，;；・&]|and|と|-|–|〜|~)\s*(?:{_LABEL}\s*)?#?\d{{1,3}})*"
 _MARK = re.compile(
-    rf"(?<![ \t\u3000])[ \t\u3000]*(?:[\[［【〔]\s*\^?\s*(?:{_LABEL}\s*[:：#]?\s*)?(?P<a>{_NUMBERS})\s*[\]］】〕](?!\()"
+    rf"(?<![ \t\u3000])[ \t\u3000]*(?:(?P<double>\[(?=\[[^\[\]\n]*\]\](?!\()))?"
+    rf"\\?[\[［【〔]\s*\^?\s*(?:{_LABEL}\s*[:：#]?\s*)?(?P<a>{_NUMBERS})\s*(?:†[^\[\]【】\n]*)?\\?[\]］】〕]"
+    rf"(?(double)\])(?!\()"
     rf"|[(（]\s*{_LABEL}\s*[:：#]?\s*(?P<b>(?:[\[【]?\d{{1,3}}[\]】]?[,、，\s]*)+)[)）]"
     rf"|<sup>\s*\[?(?P<c>{_NUMBERS})\]?\s*</sup>)",
     re.IGNORECASE,

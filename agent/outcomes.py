@@ -2,7 +2,7 @@
 
 import re
 
-from agent.models.base import ModelBusy, ModelError, ModelExhausted, ModelUnavailable
+from agent.models.base import ModelBusy, ModelError, ModelExhausted, ModelOverlong, ModelUnavailable
 from agent.models.quota import OverBudgetError, SpentError
 from retrieval.i18n import Language, Text
 
@@ -54,6 +54,10 @@ _REASONS = {
         en="it thought until nothing was left for an answer",
         ja="言語モデルが考えるだけで出力の上限を使い切った",
     ),
+    "long": Text(
+        en="the question with what was found for it is longer than it can read",
+        ja="質問と検索結果が言語モデルの読める長さを超えた",
+    ),
     "protocol": Text(en="its replies could not be used", ja="言語モデルの応答を利用できなかった"),
 }
 
@@ -90,6 +94,8 @@ def _why(error: ModelError) -> str:
             return "busy"
         case ModelUnavailable():
             return error.why
+        case ModelOverlong():
+            return "long"
         case ModelExhausted():
             return "thinking"
         case _:

@@ -1,11 +1,13 @@
 """The second look at a draft: the model criticises it, told what the check in code has found, and may rewrite it."""
 
+import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent.citations import fences, marks
 from agent.conversation import LANGUAGES, Ask
 from agent.events import Verdict
 from agent.grounding.check import Objection
@@ -33,20 +35,34 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 _VERDICTS: Mapping[str, Verdict] = {
-    **dict.fromkeys(("keep", "ok", "pass", "good", "accept", "approve", "approved", "kept"), "keep"),
-    **dict.fromkeys(("revise", "revised", "fix", "edit", "correct", "rewrite"), "revise"),
-    **dict.fromkeys(("reject", "rejected", "fail", "discard", "no_answer"), "reject"),
+    **dict.fromkeys(("keep", "ok", "pass", "good", "accept", "approve", "approved", "kept", "維持"), "keep"),
+    **dict.fromkeys(("revise", "revised", "fix", "edit", "correct", "rewrite", "修正"), "revise"),
+    **dict.fromkeys(("reject", "rejected", "fail", "discard", "no_answer", "却下"), "reject"),
 }
 _EXTENTS: Mapping[str, Extent] = {
     **dict.fromkeys(("yes", "true", "はい"), "yes"),
-    **dict.fromkeys(("no", "false", "いいえ"), "no"),
-    **dict.fromkeys(("partly", "partially", "partial", "一部"), "partly"),
+    **dict.fromkeys(("no", "false", "いいえ", "なし"), "no"),
+    **dict.fromkeys(("partly", "partially", "partial", "一部", "部分的"), "partly"),
 }
-_LINE = re.compile(
-    r"\n?^[ \t\u3000>*_`\-]*(?P<what>found|sure)[*_`\s]*[:：][*_`\s]*(?P<said>\w+)[*_`\s.。]*\Z",
+_OWN = (
+    r"""[ \t\u3000>*_`"'「(（\-]*(?P<what>found|sure|見つか(?:った|りました)|確信)"""
+    r"""[*_`"\s]*[:：][*_`"\s]*(?P<said>\w+)"""
+)
+_LINE = re.compile(rf"""^{_OWN}[ \t\u3000*_`"'」)）.。]*$\n?""", re.IGNORECASE | re.MULTILINE)
+_REMARKED = re.compile(rf"^{_OWN}[^\w\n]*[(（,、;；\-–—].*\Z", re.IGNORECASE | re.MULTILINE)
+_BESIDE = re.compile(
+    r"^([^\w\n]*found[^\w:：]{0,9}[:：]\W{0,9}\w+)[\s,、;|/]{1,9}(?=\W{0,9}sure\b[^\n]*\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
-_BESIDE = re.compile(r"^([^\w\n]*found\W*[:：]\W*\w+)[\s,、;|/]+(?=\W*sure\b[^\n]*\Z)", re.IGNORECASE | re.MULTILINE)
+_INLINE = re.compile(
+    r"(?<=[^\s(（])[ \t]+(?=found[^\w:：]{0,9}[:：]\W{0,9}\w+[\s,、;|/]{1,9}sure\W{0,9}\w+\W*\Z)", re.IGNORECASE
+)
+_FENCED = re.compile(
+    r"\A\s*```(?:markdown|md|json|text)?[ \t]*\n(?P<inside>(?:(?!```).)*)\n```(?P<rest>.*)\Z", re.DOTALL
+)
+_TAGGED = re.compile(r"\A\s*<(?P<tag>answer|response)>(?P<inside>.*?)(?:</(?P=tag)>(?P<rest>.*))?\Z", re.DOTALL)
+_FIELDS = re.compile(r"(?:```(?:json)?\s*)?(?P<object>\{[^{}]*\})(?:\s*```)?\Z")
+_CUT_OBJECT = re.compile(r'\A\s*\{\s*"(?:answer|response)"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
 _NOT_REVIEWED = Text(
     en="The draft could not be reviewed; only the check in code was made.",
     ja="回答案の見直しはできませんでした。プログラムによる照合だけを行いました。",
@@ -91,27 +107,51 @@ async def reflect(
 
 
 def parse_draft(text: str) -> Draft:
-    """A draft without the lines `Found: yes|partly|no` and `Sure: yes|no` at its end, or the answer in a JSON object
-    with these as fields."""
-    if text.lstrip("`json \n").startswith("{"):
+    """A draft without its lines `Found: yes|partly|no` and `Sure: yes|no`, and without what some models wrap it in: a
+    fence, a tag, a JSON object with these as fields."""
+    text = _unwrapped(text)
+    if text.lstrip().startswith("{"):
         for value in objects(text):
-            if isinstance(value.get("answer"), str):
-                inner = parse_draft(value["answer"])
-                return Draft(
-                    inner.text, _extent(value.get("found")) or inner.found, _sure(value.get("sure"), inner.sure)
-                )
+            answer = next((value[name] for name in ("answer", "response") if isinstance(value.get(name), str)), None)
+            found, sure = _extent(value.get("found")), _sure(value.get("sure"), None)
+            if answer is not None or found is not None:
+                inner = parse_draft(answer or "")
+                return Draft(inner.text, found or inner.found, inner.sure if sure is None else sure)
+        if cut := _CUT_OBJECT.match(text):
+            text = json.loads(cut[1], strict=False)
     said: dict[str, str] = {}
-    text = _BESIDE.sub(r"\1\n", text)
-    while (line := _LINE.search(text)) and _extent(line["said"]):
-        said.setdefault(line["what"].lower(), line["said"])
-        text = text[: line.start()].rstrip()
+
+    def taken(line: re.Match[str]) -> str:
+        if _extent(line["said"]) is None:
+            return line[0]
+        said["found" if line["what"].lower().startswith(("found", "見")) else "sure"] = line["said"]
+        return ""
+
+    text = _BESIDE.sub(r"\1\n", _INLINE.sub("\n", text.rstrip()))
+    fields = _FIELDS.search(text)
+    value = next(objects(fields["object"]), {}) if fields else {}
+    if fields and value and value.keys() <= {"found", "sure"} and all(map(_extent, value.values())):
+        text = text[: fields.start()]
+        said |= {name: str(value[name]) for name in value}
+    for _ in ("found", "sure"):
+        text = "".join(part if fenced else _LINE.sub(taken, part) for fenced, part in fences(text))
+        text = _REMARKED.sub(taken, text.rstrip())
     return Draft(text.strip(), _extent(said.get("found")), _sure(said.get("sure"), None))
+
+
+def _unwrapped(text: str) -> str:
+    """A draft without the fence or the tag around the whole of it. A fence without citations is code."""
+    if (fence := _FENCED.match(text)) and not _LINE.sub("", fence["rest"]).strip():
+        inside = fence["inside"]
+        return f"{inside}\n{fence['rest']}" if marks(inside) or inside.lstrip().startswith("{") else text
+    tag = _TAGGED.match(text)
+    return f"{tag['inside']}\n{tag['rest'] or ''}" if tag else text
 
 
 def parse_review(text: str) -> Review:
     """The review in a model's reply, whatever stands around it. What cannot be read keeps the draft: the check in code
     still follows."""
-    for value in objects(text):
+    for value in (each for outer in objects(text) for each in (outer, *outer.values()) if isinstance(each, dict)):
         verdict = _VERDICTS.get(str(value.get("verdict", "")).strip().lower())
         if verdict is None:
             continue

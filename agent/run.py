@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from agent import outcomes
-from agent.citations import marks, numbers, with_names, without_marks
+from agent.citations import mark_numbers, marks, with_names, without_marks
 from agent.conversation import (
     LANGUAGES,
     Ask,
@@ -65,7 +65,7 @@ from agent.query_rewriting import own_query
 from agent.reflection import SCHEMA, parse_draft, reflect
 from agent.routing.router import route
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
-from agent.tool_calls import ToolRunner
+from agent.tool_calls import ToolRunner, named
 from agent.tools import (
     SEARCH,
     Findings,
@@ -264,12 +264,14 @@ class Run:
     async def act(self, message: ModelMessage, until: float | None) -> None:
         """Make the calls of `message`; it and their results are part of the conversation then."""
         self.findings.shown = told(bounded(self.messages))
-        for call in message.calls:
-            self.emit(ToolCalled(call.id, call.name, _shortened(call)))
+        known = [named(self.tools, call.name) for call in message.calls]
+        names = [tool.name if tool else call.name for tool, call in zip(known, message.calls, strict=True)]
+        for call, name in zip(message.calls, names, strict=True):
+            self.emit(ToolCalled(call.id, name, _shortened(call)))
         async with asyncio.timeout_at(until):
             results = await self.runner.run(message.calls)
-        for call, result in zip(message.calls, results, strict=True):
-            self.emit(ToolReturned(call.id, call.name, result.summary, result.hits, result.failed))
+        for call, name, result in zip(message.calls, names, results, strict=True):
+            self.emit(ToolReturned(call.id, name, result.summary, result.hits, result.failed))
         self.messages += [message, ToolMessage(tuple(zip(message.calls, results, strict=True)))]
 
     def own_search(self) -> ModelMessage:
@@ -313,22 +315,25 @@ class Run:
         self.emit(Reflected(review.verdict, critique))
         if review.verdict == "reject" or review.found == "no" or spoken(review.answer).startswith(NO_ANSWER):
             return await self._unknown(text)
-        text = cleaned(spoken(review.answer)) or text
+        drafted, text = text, cleaned(spoken(review.answer)) or text
         if echoes_instructions(text):
             return self._answered(outcomes.DECLINED.to(language), "declined")
         checked = await self._checked(text)
+        lost = not checked.text and text != drafted  # "same as the draft": no answer, though there is one
+        if lost:
+            text, checked = drafted, await self._checked(drafted)
         if checked.open_claims and self.model.name != RULES:
             verdicts = await self._verdicts(checked.open_claims)  # and meanwhile what is readable may have changed
             checked = await self._checked(text, judged=bool(verdicts), verdicts=verdicts)
         if not checked.text:
             return await self._unknown(text)
         sure = draft.sure if review.sure is None else review.sure
-        return self._grounded(checked, unsure=sure is False or bool(checked.objections))
+        return self._grounded(checked, unsure=sure is False or lost or bool(checked.objections))
 
     def _for_review(self, text: str, checked: Checked) -> list[Message]:
         """The question, the draft and the passages it cites; all of them where it may have to cite another one."""
         hits = self.findings.hits
-        cited = {n for mark in marks(text) for n in numbers(mark.group())} & hits.keys()
+        cited = {n for mark in marks(text) for n in mark_numbers(mark)} & hits.keys()
         wanted = hits.keys() if checked.objections or not cited else cited
         blocks = {n: as_result(n, hits[n]) for n in wanted}
         told_to = instructions("review_system", self.ask, self.today)
@@ -392,7 +397,7 @@ class Run:
         """Not found, where it was looked for and what comes closest; with an answer from general knowledge if that is
         wanted."""
         hits = await self._readable()
-        cited = [n for mark in marks(draft) for n in numbers(mark.group())]
+        cited = [n for mark in marks(draft) for n in mark_numbers(mark)]
         firsts = sorted(self.findings.firsts, key=lambda n: -self.findings.hits[n].relevance)
         closest = next((_linked(hits[n].passage) for n in (*cited, *firsts) if n in hits), "")
         text = outcomes.unknown(

@@ -120,13 +120,18 @@ def _folded(value: Any) -> Any:
 # -- checked ----------------------------------------------------------------------------------------------------------
 
 
+def named(tools: Sequence[Tool], name: str) -> Tool | None:
+    """The tool of this name, which may have something around it: `functions.…`, the tokens of a template."""
+    return next((each for each in tools if re.search(rf"(?<!\w){each.name}(?!\w)", name)), None)
+
+
 def checked(tools: Sequence[Tool], name: str, arguments: Mapping[str, Any]) -> tuple[Tool, dict[str, Any]]:
     """The tool and its arguments as its schema has them. An optional argument that is null counts as left out, a single
     `query` as the only one of `queries`.
 
     Raises `BadCallError`, whose text tells the model how to mend the call.
     """
-    tool = next((each for each in tools if each.name == name), None)
+    tool = named(tools, name)
     if tool is None:
         raise BadCallError(_UNKNOWN_TOOL, name=shortened(name, 60), names=", ".join(each.name for each in tools))
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
@@ -145,7 +150,9 @@ def checked(tools: Sequence[Tool], name: str, arguments: Mapping[str, Any]) -> t
 
 def _with_queries(given: dict[str, Any], most: int) -> dict[str, Any]:
     said = [value for key in ("query", "queries") if (value := given.pop(key, None)) is not None]
-    queries = [one for each in said for one in (each if isinstance(each, list) else [each])]
+    listed = [_literal(each) if isinstance(each, str) and each.lstrip().startswith("[") else each for each in said]
+    written = [one for each in listed for one in (each if isinstance(each, list) else [each])]
+    queries = [one for one in written if one != ""] or written
     return {**({"queries": queries[:most]} if queries else {}), **given}
 
 
@@ -178,10 +185,20 @@ def shortened(text: str, limit: int = 120) -> str:
 # -- written as text --------------------------------------------------------------------------------------------------
 
 _TAG = re.compile(
-    r"</?(?:tool_call|function_call|tool_code)s?>|<function=(?P<name>[\w.]+)>|</function>|\[/?TOOL_CALLS?\]"
+    r"</?(?:tool_call|function_call|tool_code)s?>|<\|?/?(?:start_|end_)?(?:tool|function)_call\|?>|</?invoke\b[^>]*>|<function=(?P<name>[\w.]+)>|</function>|\[/?TOOL_CALLS?\]"
     r"|<\|(?:python_tag|tool_call_(?:begin|end)|tool_calls?_section_(?:begin|end))\|>"
+    r"|<｜tool▁calls?▁(?:begin|end)｜>(?:function<｜tool▁sep｜>)?|<\|channel\|>\s*commentary\s+to=|<\|call\|>"
 )
+_SHELL = re.compile(
+    r"</?tools>|\bfunctools\b|\[\s*\]|^\s*Action\s*:\s*$", re.MULTILINE
+)  # around calls that were taken out
 _PARAMETER = re.compile(r"<parameter=(\w+)>\s*(.*?)\s*</parameter>", re.DOTALL)
+_INVOKED = re.compile(r"<invoke name=\"(?P<name>[\w.]+)\">(?P<given>(?:(?!<invoke).)*?)</invoke>", re.DOTALL)
+_NAMED_PARAMETER = re.compile(r"<parameter name=\"(\w+)\"[^>]*>\s*(.*?)\s*</parameter>", re.DOTALL)
+_TAGGED_ARGUMENTS = re.compile(
+    r"<tool_call>\s*(?P<name>[\w.]+)\s*(?P<given>(?:<arg_key>.*?</arg_value>\s*)+)", re.DOTALL
+)
+_ARGUMENT = re.compile(r"<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>\s*(.*?)\s*</arg_value>", re.DOTALL)
 _FENCE = re.compile(r"```[\w-]*\s*```")
 _ACTION = re.compile(r"^[\s*]*Action[\s*]*:[\s*]*(?P<name>\w+)[\s*]*\n[\s*]*Action Input[\s*]*:[\s*]*", re.MULTILINE)
 _KEYWORD = re.compile(r"\bfrom\s*=")  # an argument of a tool's, and a word that Python keeps for itself
@@ -193,7 +210,8 @@ Written = tuple[str, dict[str, Any]]
 
 
 def written_calls(text: str, tools: Collection[str]) -> tuple[str, tuple[Written, ...]]:
-    """The calls of `tools` that a text makes, and what it says beside them: tags around JSON (Hermes, Mistral, Llama),
+    """The calls of `tools` that a text makes, and what it says beside them: tags around JSON (Hermes, Mistral, Llama)
+    or around each argument (Qwen, GLM, MiniMax), a name and JSON between a template's tokens (gpt-oss, Kimi, DeepSeek),
     JSON in a fence or bare, `Action:` lines, `name(query="…")`.
 
     A text that cites results is an answer, and what it says of a call is part of it, unless a tag marks it as one.
@@ -209,7 +227,8 @@ def written_calls(text: str, tools: Collection[str]) -> tuple[str, tuple[Written
         if start >= end:
             rest, end = rest + text[end:start], stop
             calls += some
-    rest = _FENCE.sub("", _TAG.sub("", rest + text[end:])).strip()
+    rest = _TAG.sub("", rest + text[end:])
+    rest = _FENCE.sub("", _SHELL.sub("", rest) if calls else rest).strip()
     rest = rest if re.search(r"\w", rest) else ""
     if calls and (tagged or not marks(rest)):
         return rest, tuple(calls)
@@ -223,6 +242,16 @@ def _found(text: str, tools: Collection[str]) -> Iterator[tuple[int, int, list[W
     for match in re.finditer(r"<function=([\w.]+)>(.*?)</function>", text, re.DOTALL):
         given = {key: _literal(value) for key, value in _PARAMETER.findall(match[2])}
         yield match.start(), match.end(), [(match[1], given or _json(match[2].strip()) or {})]
+    for tags, argument in ((_INVOKED, _NAMED_PARAMETER), (_TAGGED_ARGUMENTS, _ARGUMENT)):
+        for match in tags.finditer(text):
+            given = {key: _literal(value) for key, value in argument.findall(match["given"])}
+            yield match.start(), match.end(), [(match["name"], given)]
+    either = "|".join(map(re.escape, tools))
+    tokens = r"(?:\s*(?:<[|｜][^<>\n]{1,40}[|｜]>|\[ARGS\]|```json|json))+\s*"
+    for match in re.finditer(rf"(?:\bfunctions\.)?\b({either})(?::\d+)?{tokens}(?=\{{)", text):
+        value, end = _decoded(text, match.end())
+        if isinstance(value, dict):
+            yield match.start(), end, [(match[1], value)]
     for match in _ACTION.finditer(text):
         value, end = _decoded(text, match.end())
         if isinstance(value, dict):
@@ -237,10 +266,11 @@ def _found(text: str, tools: Collection[str]) -> Iterator[tuple[int, int, list[W
         if calls:
             yield at, end, calls
         at = text.find("{", end if isinstance(value, dict) else at + 1)
-    for match in re.finditer(rf"\b({'|'.join(map(re.escape, tools))})\s*\(", text):
+    for match in re.finditer(rf"(?P<shown>\bprint\s*\(\s*)?(?:\b\w+\.)?\b(?P<name>{either})\s*\(", text):
         arguments, end = _applied(text, match.end())
         if arguments is not None:
-            yield match.start(), end, [(match[1], arguments)]
+            closed = re.compile(r"\s*\)").match(text, end) if match["shown"] else None
+            yield match.start(), closed.end() if closed else end, [(match["name"], arguments)]
 
 
 def _calls_of(value: object) -> Iterator[Written]:

@@ -394,7 +394,7 @@ MUTATIONS = (
     Mutation(
         "a model that is not sure says so",
         "agent/run.py",
-        ("unsure=sure is False or bool", "unsure=bool"),
+        ("unsure=sure is False or lost or bool", "unsure=lost or bool"),
         ("tests/agent/strategies/test_react.py::test_a_model_says_how_sure_it_is",),
     ),
     Mutation(
@@ -1174,6 +1174,45 @@ MUTATIONS = (
         ("tests/bot/doctor/test_doctor.py::test_a_judge_of_another_provider_and_what_it_is_sent",),
     ),
     Mutation(
+        "a revision that is none leaves the draft",
+        "agent/run.py",
+        ("        if lost:\n", "        if False:\n"),
+        ("tests/agent/strategies/test_react.py::test_a_revision_that_is_no_answer_leaves_the_draft_and_is_not_sure",),
+    ),
+    Mutation(
+        "a channel of thoughts is no answer",
+        "agent/models/openai_stream.py",
+        ('for channel in ("analysis", "commentary")', 'for channel in ("commentary",)'),
+        ("tests/agent/models/test_openai.py::test_thinking_inside_the_text_is_no_part_of_it",),
+    ),
+    Mutation(
+        "what a template writes behind a reply is no answer",
+        "agent/models/openai_stream.py",
+        ('_TURN_END.sub("", text)', "text"),
+        ("tests/agent/models/test_openai.py::test_thinking_inside_the_text_is_no_part_of_it",),
+    ),
+    Mutation(
+        "a conversation that is too long is not asked again",
+        "agent/models/base.py",
+        ("        if self.overlong:\n", "        if False:\n"),
+        ("tests/agent/models/test_openai_failures.py::test_what_is_too_long_to_read_is_not_asked_again_and_said",),
+    ),
+    Mutation(
+        "a reply that has begun is not asked for in a simpler form",
+        "agent/models/openai.py",
+        ("less = None if begun else ", "less = "),
+        (
+            "tests/agent/models/test_openai_failures.py"
+            "::test_a_request_refused_within_the_stream_is_made_simpler_unless_the_reply_has_begun",
+        ),
+    ),
+    Mutation(
+        "an answer in a fence is found",
+        "agent/reflection.py",
+        ("    text = _unwrapped(text)\n", ""),
+        ("tests/agent/test_reflection.py::test_what_a_draft_says_of_itself",),
+    ),
+    Mutation(
         "thinking that eats the output ends after two tries",
         "agent/models/openai.py",
         ("                if again:\n", "                if again and not tools:\n"),
@@ -1635,7 +1674,7 @@ MUTATIONS = (
             ("figures", "agent/grounding/quantities.py", ('_NO_FIGURE.sub(" ", ', '("").join(')),
             ("addresses", "agent/links.py", ("|[^<>\\s@]+@", "|[^>\\s@]+@")),
             ("citations", "agent/citations.py", ("(?<![ \\t\\u3000])[ \\t\\u3000]*", "[ \\t\\u3000]*")),
-            ("a draft", "agent/reflection.py", ("^[ \\t\\u3000>", "^[\\s>")),
+            ("a draft", "agent/reflection.py", ('r"""[ \\t\\u3000>', 'r"""[\\s>')),
             ("found and sure", "agent/reflection.py", ("^([^\\w\\n]*found", "^(\\W*found")),
         )
     ),

@@ -1,5 +1,6 @@
 """The promise of a chat model: a conversation in, parts out as they are produced, one message at the end."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -183,6 +184,10 @@ class ModelProtocolError(ModelError):
     """A reply that means nothing: malformed call, no parts, broken stream."""
 
 
+class ModelOverlong(ModelError):
+    """The conversation is longer than what the model can read: asking again would end the same."""
+
+
 class ModelExhausted(ModelError):
     """Its thinking has used up all that it may write, twice, and nothing was said: asking again would end the same.
     `cost` is that of both tries."""
@@ -192,14 +197,28 @@ class ModelExhausted(ModelError):
         self.cost = cost
 
 
+_OVERLONG = re.compile(  # OpenAI, vLLM, OpenRouter; llama.cpp; LM Studio; Anthropic behind a gateway; Gemini
+    r"(?:maximum|exceeds? the available|of only \d+|the) context (?:length|size|window)|context length of only"
+    r"|context (?:length|size|window)s? (?:has been |is |was )?exceeded|(?:prompt|input) is too long"
+    r"|input token count.*exceeds",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal(errors.HttpRefusal):
     """A provider's HTTP refusal. Plain values, no SDK."""
 
+    @property
+    def overlong(self) -> bool:
+        return self.code == 413 or bool(_OVERLONG.search(self.message))
+
     def as_error(self, text: str) -> ModelError:
         """`text` is for the log."""
-        if self.code == 429:
+        if self.code in (429, 529):  # 529: Anthropic's word for an overload, which gateways pass on
             return ModelBusy(text, self.retry_after())
+        if self.overlong:
+            return ModelOverlong(text)
         if self.about_the_key:
             return ModelUnavailable(text, "key")
         if self.code == 404:

@@ -123,16 +123,17 @@ class OpenAIModel:
             raise ModelUnavailable("the key holds characters that no key has", "key")
         without, limit, spent, again = self._refused, OUTPUT_TOKENS, Cost(), False
         while True:
-            reply = Reply()
+            reply, begun = Reply(), False
             body = _body(self._model, conversation, offered, schema, effort, without, limit)
             try:
                 async with aclosing(self._stream(body, reply)) as chunks:
                     async for chunk in chunks:
                         for part in reply.read(chunk):
+                            begun = True
                             self._thinks = self._thinks or isinstance(part, ThoughtPart)
                             yield part
             except _RefusedError as refusal:
-                less = _simpler(refusal.complaint, body)
+                less = None if begun else _simpler(refusal.complaint, body)
                 if less is None:
                     raise self._declined(refusal.complaint) from None
                 without |= {less}
@@ -171,7 +172,7 @@ class OpenAIModel:
                     async with timeout(min(left, LINGER_SECONDS) if reply.finish else left):
                         chunk = await anext(chunks)
                 except (StopAsyncIteration, _RefusedError) as end:
-                    if isinstance(end, _RefusedError):
+                    if isinstance(end, _RefusedError) and not reply.finish:
                         raise
                     return
                 except Exception as error:
@@ -189,9 +190,12 @@ class OpenAIModel:
             if not response.is_success:
                 complaint = await refused(response)
                 raise _RefusedError(complaint) if _mendable(complaint) else self._declined(complaint)
-            if response.headers.get("content-type", "").startswith("application/json"):
+            kind = response.headers.get("content-type", "")
+            if kind.startswith("application/json"):
                 yield self._chunk(await _whole(response))  # from a server that does not stream
                 return
+            if not kind.startswith("text/html"):  # servers of a few lines name their stream as they like
+                response.headers["content-type"] = "text/event-stream"
             async with aclosing(aiter(source)) as events:  # type: ignore[type-var]  # a generator, typed as an iterator
                 async for event in events:
                     if event.data.strip() == "[DONE]":
@@ -204,21 +208,20 @@ class OpenAIModel:
         if not isinstance(chunk, dict):
             raise ModelProtocolError("a chunk that is no object")
         if complaint := complaint_in(chunk):
-            raise self._declined(complaint)
+            raise _RefusedError(complaint) if _mendable(complaint) else self._declined(complaint)
         return chunk
 
     # -- failures ---------------------------------------------------------------------------------------------------
 
     def _declined(self, complaint: Complaint) -> ModelError:
         text = without_key(complaint.described(), self._key)
-        if complaint.words & _BLOCKED:
+        if complaint.words & _BLOCKED or (complaint.refusal.code == 403 and _FLAGGED.search(complaint.message)):
             return ModelBlocked(text)
         if complaint.unpaid:
             return ModelBusy(text, complaint.retry_after())
         if complaint.words & _NO_MODEL:
             return ModelUnavailable(text, "model")
-        said = complaint.refusal
-        return Refusal(said.code, said.status, said.message, said.details, said.headers).as_error(text)
+        return _refusal(complaint).as_error(text)
 
     def _failed(self, error: Exception) -> ModelError:
         described = without_key(f"{type(error).__name__}: {error}", self._key)
@@ -250,6 +253,7 @@ class _RefusedError(Exception):
 
 
 _BLOCKED = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+_FLAGGED = re.compile(r"flagged|moderation", re.IGNORECASE)  # OpenRouter's 403, which is not about the key
 _NO_MODEL = frozenset({"model_not_found", "model_not_active"})
 # Ollama, Groq, DeepSeek and LiteLLM; OpenRouter (404); vLLM; llama.cpp (500 in some versions).
 _NO_TOOLS = re.compile(
@@ -258,14 +262,19 @@ _NO_TOOLS = re.compile(
     r"|found that support tool use|enable-auto-tool-choice|requires --jinja",
     re.IGNORECASE,
 )
+_NO_SYSTEM = re.compile(r"system role not supported|roles must alternate", re.IGNORECASE)  # templates of Gemma, Mistral
 
 # What a request can do without: the fields that are it, and how refusals name it. `max_tokens` is that name for the
 # limit (OpenAI's newer models have another), `limit` any; the form of a `schema` is asked for by the prompt as well.
 _SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
     "tools": (frozenset({"tools"}), _NO_TOOLS),
+    "system": (frozenset({"messages"}), _NO_SYSTEM),
     "usage": (frozenset({"stream_options"}), re.compile(r"stream_options|include_usage")),
     "max_tokens": (frozenset({"max_tokens"}), re.compile(r"use\W+max_completion_tokens")),
-    "limit": (frozenset({"max_tokens", "max_completion_tokens"}), re.compile(r"max_(?:completion_)?tokens")),
+    "limit": (
+        frozenset({"max_tokens", "max_completion_tokens"}),
+        re.compile(r"max_(?:completion_)?tokens|in the (?:completion|output)|request too large"),
+    ),
     "effort": (frozenset({"reasoning_effort"}), re.compile(r"reasoning|effort|think")),
     "schema": (frozenset({"response_format"}), re.compile(r"response_format|json_schema|grammar|structured")),
 }
@@ -273,7 +282,9 @@ _UNNAMED = ("schema", "effort")  # what a refusal that names nothing may be abou
 
 
 def _mendable(complaint: Complaint) -> bool:
-    return complaint.refusal.code in (400, 422) or _NO_TOOLS.search(complaint.message) is not None
+    return complaint.refusal.code in (400, 413, 422) or any(
+        words.search(complaint.message) for words in (_NO_TOOLS, _NO_SYSTEM)
+    )
 
 
 def _simpler(complaint: Complaint, body: Json) -> str | None:
@@ -281,8 +292,16 @@ def _simpler(complaint: Complaint, body: Json) -> str | None:
     if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL):
         return None
     said = complaint.message.lower()
-    named = [part for part, (_, words) in _SPARE.items() if words.search(said)] or _UNNAMED
-    return next((part for part in named if body.keys() & _SPARE[part][0]), None)
+    named: Sequence[str] = [part for part, (_, words) in _SPARE.items() if words.search(said)]
+    if not named and not _refusal(complaint).overlong:
+        named = _UNNAMED
+    there = body.keys() if body["messages"][0]["role"] == "system" else body.keys() - {"messages"}
+    return next((part for part in named if there & _SPARE[part][0]), None)
+
+
+def _refusal(complaint: Complaint) -> Refusal:
+    said = complaint.refusal
+    return Refusal(said.code, said.status, said.message, said.details, said.headers)
 
 
 async def _whole(response: httpx2.Response) -> bytes:
@@ -307,6 +326,9 @@ def _body(
     limit: int,
 ) -> Json:
     body: Json = {"model": model, "messages": conversation, "stream": True}
+    if "system" in without and conversation[0]["role"] == "system":
+        system, first, *rest = conversation  # the first turn is always the user's
+        body["messages"] = [{**first, "content": f"{system['content']}\n\n{first['content']}"}, *rest]
     if "usage" not in without:
         body["stream_options"] = {"include_usage": True}
     if "limit" not in without:

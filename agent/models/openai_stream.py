@@ -26,6 +26,7 @@ Json = dict[str, Any]
 _CUT = {"length", "max_tokens", "model_length"}
 _BLOCKED = {"content_filter"}
 _BROKEN = {"error", "abort", "aborted", "cancelled", "insufficient_system_resource"}  # vLLM, DeepSeek, OpenRouter
+_DETAILS = "reasoning_details"  # OpenRouter's, with the signatures that a model's own provider wants back
 _REASONING = ("reasoning_content", "reasoning")  # vLLM, llama.cpp and DeepSeek; Ollama, OpenRouter and newer vLLM
 
 
@@ -65,34 +66,37 @@ class Reply:
 
     def _read(self, chunk: Json) -> Iterator[Part]:
         if usage := chunk.get("usage"):
-            thought = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0
-            written = usage.get("completion_tokens") or 0  # thinking included
-            self.cost = Cost(1, usage.get("prompt_tokens") or 0, max(0, written - thought), thought)
+            thinking = _count((usage.get("completion_tokens_details") or {}).get("reasoning_tokens"))
+            written = _count(usage.get("completion_tokens"))  # thinking included
+            self.cost = Cost(1, _count(usage.get("prompt_tokens")), max(0, written - thinking), thinking)
         choices = chunk.get("choices")
-        if not choices:
+        if not choices or not (choice := choices[0]):
             return
-        choice = choices[0]
         delta = choice.get("delta") or choice.get("message") or {}
         for name in _REASONING:
-            if reasoning := delta.get(name):
+            if isinstance(reasoning := delta.get(name), str) and reasoning:
                 self._reasoning[name] = self._reasoning.get(name, "") + reasoning
-        if reasoning := next((delta[name] for name in _REASONING if delta.get(name)), ""):
-            yield ThoughtPart(str(reasoning))  # once, also from a server that sends it under both names
+        if thought := next((said for name in _REASONING if isinstance(said := delta.get(name), str) and said), ""):
+            yield ThoughtPart(thought)  # once, also from a server that sends it under both names
+        if isinstance(details := delta.get(_DETAILS), list):
+            self._reasoning[_DETAILS] = [*self._reasoning.get(_DETAILS, ()), *details]
         yield from self._said(delta.get("content"))
         self._refusal += delta.get("refusal") or ""
-        for piece in delta.get("tool_calls") or ():
-            self._add(piece)
+        pieces = delta.get("tool_calls") or ()
+        for piece in (pieces,) if isinstance(pieces, dict) else pieces:
+            if piece:
+                self._add(piece)
         if (called := delta.get("function_call")) and not delta.get("tool_calls"):  # of servers older than `tools`
             self._add({"function": called})
         if choice.get("finish_reason"):
             self.finish = str(choice["finish_reason"])
 
-    def _said(self, content: str | Sequence[Any] | None) -> Iterator[Part]:
+    def _said(self, content: str | Mapping[str, Any] | Sequence[Any] | None) -> Iterator[Part]:
         """A text, or a list of parts: strings, `{"type": "text", "text": …}`, Mistral's `thinking`, a `refusal`."""
         if isinstance(content, str):
             yield from self._sorted(self._tags.read(content))
             return
-        for part in content or ():
+        for part in (content,) if isinstance(content, Mapping) else content or ():
             if isinstance(part, str):
                 yield from self._said(part)
             elif thought := part.get("thinking") or part.get("reasoning"):
@@ -110,16 +114,19 @@ class Reply:
 
     def _add(self, piece: Json) -> None:
         """A fragment of a call. It belongs to the call with its id, or its index, or else to the last one, unless it
-        begins another: with an id or a name of its own, or with arguments and a name after a call that is whole. Some
-        servers number all calls 0, some number none, some give no ids, some repeat id and name in every fragment."""
+        begins another: with a name and an id of its own, another name, or arguments and a name after a call that is
+        whole. Some servers number all calls 0, some number none, some give no ids, some repeat id and name in every
+        fragment, some (older vLLM) give every fragment a new id."""
         function = piece.get("function") or {}
         id, name, index = piece.get("id") or "", function.get("name") or "", piece.get("index")
         arguments = function.get("arguments") or ""
+        if not (id or name or arguments):
+            return
         call = next((one for one in reversed(self._calls) if id and one.id == id), None)
         if call is None:
             call = next((one for one in reversed(self._calls) if index is None or one.index == index), None)
             if call and (
-                (id and call.id)
+                (id and call.id and name)
                 or (name and call.name and name != call.name)
                 or (name and arguments and call.arguments and call.whole)
             ):
@@ -180,9 +187,17 @@ class _Call:
         return bool(self.name)
 
     def parsed(self) -> Mapping[str, Any]:
-        """Raises ValueError for what is not a JSON object. Small models write line breaks into strings."""
+        """Raises ValueError for what is not a JSON object. Small models write line breaks into strings; some servers
+        encode the object twice, begin with an empty one, repeat it, or leave a tag of the template behind it."""
         try:
-            arguments = json.loads(self.arguments.strip() or "{}", strict=False)
+            arguments, rest = _first(self.arguments.strip() or "{}")
+            while "{" in rest:
+                again, rest = _first(rest)
+                if arguments and again != arguments:
+                    raise ValueError("two objects")
+                arguments = again
+            if isinstance(arguments, str):
+                arguments = json.loads(arguments, strict=False)
         except RecursionError:
             raise ValueError("too deep") from None
         if arguments is not None and not isinstance(arguments, dict):
@@ -190,16 +205,40 @@ class _Call:
         return arguments or {}
 
 
+def _first(text: str) -> tuple[Any, str]:
+    """The JSON value that a text begins with, and what follows it."""
+    value, end = json.JSONDecoder(strict=False).raw_decode(text)
+    return value, text[end:].strip()
+
+
+def _count(value: object) -> int:
+    return int(value) if isinstance(value, int | float) else 0
+
+
 # -- thoughts inside the text ---------------------------------------------------------------------------------------
 
-_PAIRS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"))
-_LONE_END = re.compile(r"(?:^|\n)[ \t]*</think(?:ing)?>[ \t]*(?:\n|$)")
+# Qwen, DeepSeek; Magistral; Gemini; Seed; Kimi; gpt-oss, whose channels come through where no parser knows them.
+_PAIRS = (
+    *((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking", "thought", "seed:think")),
+    *(("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷")),
+    *((f"<|channel|>{channel}<|message|>", "<|end|>") for channel in ("analysis", "commentary")),
+)
+_HEADERS = ("<|start|>assistant", "<|channel|>final<|message|>")
+_LONE_END = re.compile(r"(?:(?:^|[.!?:)。！？」）\n])[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*(?:\n|$))[ \t]*\n?")
+_TURN_END = re.compile(  # what a template has written behind the reply, and all after it
+    r"(?<!`)<(?:\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text|end_of_turn|im_start)\||end_of_turn"
+    r"|｜end▁of▁sentence｜)>(?!`).*\Z|(?<!`)</s>\s*\Z",
+    re.DOTALL,
+)
 
 
 def _spoken(text: str) -> str:
-    """`text` without the thinking before a lone `</think>`: some templates have put `<think>` into the prompt."""
+    """`text` without the thinking before a lone `</think>` (some templates have put `<think>` into the prompt), and
+    without the mark that ends a turn."""
     end = _LONE_END.search(text)
-    return text[end.end() :].lstrip() if end and "<think" not in text[: end.start()] else text
+    if end and "<think" not in text[: end.start()]:
+        text = text[end.end() :].lstrip()
+    return text if "<s>" in text else _TURN_END.sub("", text)
 
 
 class _Tags:
@@ -230,7 +269,9 @@ class _Tags:
             opened = next((pair for pair in _PAIRS if self._held.startswith(pair[0])), None)
             if opened:
                 self._held, self._close = self._held[len(opened[0]) :], opened[1]
-            elif any(opening.startswith(self._held) for opening, _ in _PAIRS):
+            elif header := next((each for each in _HEADERS if self._held.startswith(each)), None):
+                self._held = self._held.removeprefix(header)
+            elif any(each.startswith(self._held) for each in (*(opening for opening, _ in _PAIRS), *_HEADERS)):
                 return
             else:
                 self._speaking = True

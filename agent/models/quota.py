@@ -16,6 +16,7 @@ from agent.models.base import (
     ModelBusy,
     ModelExhausted,
     ModelMessage,
+    ModelOverlong,
     ModelProtocolError,
     ModelUnavailable,
     Part,
@@ -83,7 +84,7 @@ class QuotaModel(Wrapped):
         except ModelExhausted as error:
             cost = error.cost
             raise
-        except (ModelBusy, ModelUnavailable):
+        except (ModelBusy, ModelOverlong, ModelUnavailable):
             cost = Cost()
             raise
         finally:

@@ -22,9 +22,20 @@ ANSWER = "Refunds take 30 days. [1]"
         f"<tool_call>\n{CALL}\n</tool_call>",
         f"<tool_call>{CALL}",
         f"```json\n{CALL}\n```",
-        f"```tool_code\nprint({SEARCH}(queries=['refund period', '返金 期間']))\n```".replace("print(", "").replace(
-            "))", ")"
-        ),
+        f"```tool_code\nprint(default_api.{SEARCH}(queries=['refund period', '返金 期間']))\n```",  # Gemini
+        f"<|channel|>commentary to=functions.{SEARCH} <|constrain|>json<|message|>{json.dumps(ARGUMENTS)}<|call|>",
+        f"<|tool_calls_section_begin|><|tool_call_begin|>functions.{SEARCH}:0<|tool_call_argument_begin|>"
+        f"{json.dumps(ARGUMENTS)}<|tool_call_end|><|tool_calls_section_end|>",  # Kimi
+        f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{SEARCH}\n```json\n{json.dumps(ARGUMENTS)}\n```"
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",  # DeepSeek
+        f"[TOOL_CALLS]{SEARCH}[ARGS]{json.dumps(ARGUMENTS)}",  # Mistral since 2025
+        f"<tool_call>{SEARCH}\n<arg_key>queries</arg_key>\n<arg_value>{json.dumps(ARGUMENTS['queries'])}</arg_value>\n"
+        "</tool_call>",  # GLM
+        f'<function_calls><invoke name="{SEARCH}"><parameter name="queries">{json.dumps(ARGUMENTS["queries"])}'
+        "</parameter></invoke></function_calls>",  # MiniMax
+        f"functools[{CALL}]",  # Phi
+        f"<|tool_call|>[{CALL}]",
+        f"<tools>{CALL}</tools>",
         f"[TOOL_CALLS] [{CALL}]",
         f"<|python_tag|>{CALL}",
         json.dumps(
@@ -69,7 +80,15 @@ def test_an_answer_is_no_call(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [f"<tool_call>{CALL[:-9]}", f"```json\n{CALL[:-9]}", "<tool_call></tool_call>", f"{ANSWER} <tool_call>"]
+    "text",
+    [
+        f"<|channel|>commentary to=functions.{SEARCH}<|message|>{{",
+        f"<start_function_call>call:{SEARCH}{{queries:[<escape>refund<escape>]}}<end_function_call>",
+        f"<tool_call>{CALL[:-9]}",
+        f"```json\n{CALL[:-9]}",
+        "<tool_call></tool_call>",
+        f"{ANSWER} <tool_call>",
+    ],
 )
 def test_half_a_call_is_neither(text: str) -> None:
     with pytest.raises(ValueError, match="cannot be read"):

@@ -38,6 +38,7 @@ class Reply:
     finish: str | None = "stop"
     ending: Literal["end", "cut", "hang", "error", "linger", "whole"] = "end"
     thoughts: int = 0  # tokens
+    kind: str = "text/event-stream; charset=utf-8"  # of the answer
     error: Mapping[str, Any] = field(default_factory=lambda: {"message": "Engine died.", "code": 500})
 
 
@@ -108,7 +109,7 @@ class FakeOpenAI:
 
     `url` ends in /v1. `key` None: a local server that asks for none. `without` names what this server does not take:
     "usage" (stream_options), "max_tokens" (only max_completion_tokens), "limit" (either: its window is small), "schema"
-    (a reply's form), "effort" (reasoning_effort), "tools". `alternates`: its template wants user and assistant in turn.
+    (a reply's form), "effort" (reasoning_effort), "tools", "system" (that role, as Gemma's first templates). `alternates`: its template wants user and assistant in turn.
     `embedders` are the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or
     ignored."""
 
@@ -201,7 +202,7 @@ class FakeOpenAI:
         return await self._send(request, order, body)
 
     async def _send(self, request: web.Request, reply: Reply, body: Json) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
+        response = web.StreamResponse(headers={"Content-Type": reply.kind})
         await response.prepare(request)
         await response.write(b": keep-alive\n\n")
         chunks = [_chunk({"role": "assistant", "content": ""}), *map(_chunk, reply.deltas)]
@@ -292,7 +293,7 @@ def _usage(reply: Reply, body: Json) -> Json:
 
 def _merged(reply: Reply, body: Json) -> Json:
     written = [delta.get("content", "") for delta in reply.deltas]
-    content = written[0] if written and isinstance(written[0], list) else "".join(written)
+    content = written[0] if written and isinstance(written[0], list | dict) else "".join(written)
     calls = [each for delta in reply.deltas for each in delta.get("tool_calls", ())]
     message = {"role": "assistant", "content": content} | ({"tool_calls": calls} if calls else {})
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}

@@ -69,6 +69,8 @@ class Rules:
         before = "system"
         for at, message in enumerate(messages):
             role = message.get("role")
+            if role == "system" and "system" in self.without:
+                yield "System role not supported"
             if role not in ("system", "user", "assistant", "tool"):
                 yield f"Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', and 'tool'."
             if role == "system" and at:

@@ -24,7 +24,9 @@ SECONDS = 1.0  # of the processor; each took several times as long, and four tim
         (figures, "１", 10_000),
         (marks, " ", 20_000),
         (parse_draft, "```\n", 5_000),
-        (parse_draft, " \n", 20_000),
+        (lambda lines: parse_draft(f"{lines}end"), " \n", 20_000),
+        (lambda colons: parse_draft(f"found{colons}"), ":", 20_000),
+        (lambda commas: parse_draft(f"Found: yes{commas}"), ",", 20_000),
         (harmless, "<", 40_000),
     ],
 )

@@ -110,6 +110,11 @@ def test_one_false_sentence_leaves_the_true_ones(source: Hit, claim: str) -> Non
         ("Refunds take 30 days. 【1】", "Refunds take 30 days. [1]"),
         ("Refunds take 30 days. ［１］", "Refunds take 30 days. [1]"),
         ("Refunds take 30 days. [^1]", "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days. 【1†source】", "Refunds take 30 days. [1]"),  # OpenAI's own form
+        ("Refunds take 30 days.【1†L1-L4】", "Refunds take 30 days.[1]"),
+        ("Refunds take 30 days. \\[1\\]", "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days. [[1]]", "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days. [[1]](refunds.md)", "Refunds take 30 days. [1]"),
         ("Refunds take 30 days (source: 1).", "Refunds take 30 days [1]."),
         ("Refunds take 30 days. (Results 1, 2)", "Refunds take 30 days. [1][2]"),
         ("Refunds take 30 days. [1, 2]", "Refunds take 30 days. [1][2]"),

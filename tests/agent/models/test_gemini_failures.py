@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from agent.models.base import (
     ModelBlocked,
     ModelBusy,
+    ModelOverlong,
     ModelProtocolError,
     ModelUnavailable,
     TextPart,
@@ -156,6 +157,11 @@ async def test_busy_says_how_long_to_wait_and_is_not_retried_here(refusal: Refus
 async def test_out_of_order(order: Order, why: str) -> None:
     error = await failure(order)
     assert isinstance(error, ModelUnavailable) and error.why == why
+
+
+async def test_what_is_too_long_to_read() -> None:
+    said = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    assert isinstance(await failure(*[Refuse(400, said)] * 3), ModelOverlong)
 
 
 async def test_a_model_that_has_been_shut_down() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent.events import Cost
+from agent.models import openai_stream
 from agent.models.base import (
     ModelExhausted,
     ModelMessage,
@@ -152,6 +153,21 @@ async def test_reasoning_under_both_names_is_one_thought() -> None:
         ("<thin ice> is 30 days.", "", "<thin ice> is 30 days."),
         ("Write <think>x</think> in\n</think>\nit.", "", "Write <think>x</think> in\n</think>\nit."),
         ("Look it up.\n</think>\n\n30 days.", "", "30 days."),
+        ("Look it up.</think>30 days.", "", "30 days."),
+        ("The tag `</think>` ends it.", "", "The tag `</think>` ends it."),
+        ("A </think> ends it.", "", "A </think> ends it."),
+        ("<thought>Look.</thought>30 days.", "Look.", "30 days."),  # Gemini behind OpenAI's wire
+        ("<seed:think>Look.</seed:think>30 days.", "Look.", "30 days."),
+        (
+            "<|channel|>analysis<|message|>Look.<|end|><|start|>assistant<|channel|>final<|message|>30 days.<|return|>",
+            "Look.",
+            "30 days.",
+        ),  # gpt-oss without a parser for its channels
+        ("<|channel|>final<|message|>30 days.", "", "30 days."),
+        ("30 days.<|im_end|>\n<|im_start|>user\nThanks", "", "30 days."),
+        ("30 days.</s>", "", "30 days."),
+        ("<s>20</s> 30 days, <s>40</s>", "", "<s>20</s> 30 days, <s>40</s>"),
+        ("ChatML ends a turn with `<|im_end|>`.", "", "ChatML ends a turn with `<|im_end|>`."),
     ],
 )
 async def test_thinking_inside_the_text_is_no_part_of_it(piece: int, written: str, thought: str, said: str) -> None:
@@ -211,6 +227,47 @@ async def test_fragments_that_repeat_id_and_name_are_one_call() -> None:
         assert last(await parts(server)).calls == (ToolCall("1", SEARCH, A),)
 
 
+async def test_fragments_that_each_have_an_id_of_their_own_are_one_call() -> None:
+    """As older vLLM sent them: its `DeltaToolCall` made a new id by default."""
+
+    def piece(id: str, index: int, **function: str) -> dict[str, Any]:
+        return {"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}
+
+    first = (piece("a", 0, name=SEARCH), piece("b", 0, arguments='{"query"'), piece("c", 0, arguments=': "a"}'))
+    second = (piece("d", 1, name=SEARCH), piece("e", 1, arguments='{"query": "b"}'))
+    async with FakeOpenAI(Reply((*first, *second), "tool_calls")) as server:
+        assert last(await parts(server)).calls == (ToolCall("a", SEARCH, A), ToolCall("d", SEARCH, B))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '"{\\"query\\": \\"a\\"}"',
+        '{}{"query": "a"}',
+        '{"query": "a"}{"query": "a"}',
+        '{"query": "a"}\n</tool_call>',
+    ],
+)
+async def test_arguments_encoded_twice_repeated_or_with_something_around_them(arguments: str) -> None:
+    async with FakeOpenAI(called(call(SEARCH, arguments))) as server:
+        assert last(await parts(server)).calls[0].arguments == A
+
+
+async def test_calls_that_are_none_and_figures_that_are_no_numbers_are_no_matter() -> None:
+    none = {"tool_calls": [None, {"index": 0, "id": "", "function": {"name": "", "arguments": ""}}], "reasoning": [7]}
+    async with FakeOpenAI(Reply((none, {"tool_calls": None}, *text("Yes.")))) as server:
+        assert last(await parts(server)) == ModelMessage("Yes.")
+    reply = openai_stream.Reply()
+    odd = {"choices": [None], "usage": {"prompt_tokens": 3.0, "completion_tokens": "1"}}
+    assert (list(reply.read(odd)), reply.cost) == ([], Cost(1, 3, 0, 0))
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/octet-stream"])
+async def test_a_stream_that_is_not_called_one(kind: str) -> None:
+    async with FakeOpenAI(Reply(text("Yes."), kind=kind)) as server:
+        assert last(await parts(server)).text == "Yes."
+
+
 async def test_calls_of_two_tools_without_arguments_ids_or_numbers() -> None:
     names = ("list_rag_collections", SEARCH)
     deltas = tuple({"tool_calls": [{"function": {"name": name, "arguments": ""}}]} for name in names)
@@ -235,6 +292,7 @@ async def test_arguments_as_an_object_and_with_bare_line_breaks() -> None:
     "content",
     [
         ["30 ", "days."],
+        {"type": "text", "text": "30 days."},
         [{"type": "text", "text": "30 days."}],
         [{"type": "output_text", "text": "30 "}, {"type": "text", "text": "days."}, {"type": "text", "text": None}],
         [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "30 days."}],
@@ -242,7 +300,7 @@ async def test_arguments_as_an_object_and_with_bare_line_breaks() -> None:
     ],
 )
 @pytest.mark.parametrize("ending", ["end", "whole"])
-async def test_content_as_a_list_of_parts(content: list[Any], ending: Any) -> None:
+async def test_content_as_a_list_of_parts(content: Any, ending: Any) -> None:
     async with FakeOpenAI(Reply(({"content": content},), ending=ending)) as server:
         found = await parts(server)
     assert last(found).text == "30 days."
@@ -281,12 +339,15 @@ async def test_reasoning_and_what_came_with_a_call_go_back_with_it_and_only_then
     signed = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
     (made,) = call(SEARCH, A)
     made["tool_calls"][0] |= signed
-    async with FakeOpenAI(Reply((reasoning("Search."), made), "tool_calls"), YES) as server:
+    details = [{"type": "reasoning.encrypted", "data": each} for each in ("eA==", "eQ==")]  # as OpenRouter sends them
+    pieces = tuple({"reasoning_details": [each]} for each in details)
+    async with FakeOpenAI(Reply((reasoning("Search."), *pieces, made), "tool_calls"), YES) as server:
         message = last(await parts(server))
         results = ToolMessage(((message.calls[0], ToolResult("Result 1", "1")),))
         await parts(server, ASKED, message, results)
     assert server.refused == []
     said = server.journal[1].body["messages"][1]
+    assert said["reasoning_details"] == details
     assert said["reasoning_content"] == "Search." and said["tool_calls"][0]["extra_content"] == signed["extra_content"]
     async with FakeOpenAI(Reply((reasoning("Hm."), *text("Yes."))), YES) as server:
         message = last(await parts(server))
@@ -361,6 +422,7 @@ async def test_a_schema_asks_for_json_and_leaves_the_tools_declared_but_uncalled
         (("max_tokens",), {"max_tokens"}, {"max_completion_tokens", "response_format"}),
         (("limit",), {"max_tokens", "max_completion_tokens"}, {"stream_options", "response_format"}),
         (("effort",), {"reasoning_effort"}, {"response_format", "tools"}),
+        (("system",), set(), {"response_format", "tools"}),
         (("schema", "usage", "max_tokens"), {"response_format", "stream_options", "max_tokens"}, {"tools"}),
     ],
 )
@@ -375,6 +437,24 @@ async def test_what_a_server_refuses_is_left_out_and_not_asked_again(
     assert len(server.journal) == 2 + len(refused)
     for sent in server.journal[-2:]:
         assert not sent.body.keys() & missing and kept <= sent.body.keys()
+
+
+async def test_instructions_that_may_not_be_the_systems_stand_before_the_question() -> None:
+    async with FakeOpenAI(YES, without=("system",)) as server:
+        assert last(await parts(server)).text == "Yes."
+    sent = server.journal[-1].body["messages"]
+    assert sent == [{"role": "user", "content": f"{SYSTEM.text}\n\n{ASKED.text}"}]
+
+
+async def test_a_window_that_the_limit_does_not_fit_in_is_used_without_a_limit() -> None:
+    """As vLLM says it that does not name the parameter."""
+    window = (
+        "This model's maximum context length is 4096 tokens. However, you requested 8500 tokens (308 in the messages,"
+        " 8192 in the completion). Please reduce the length of the messages or completion."
+    )
+    async with FakeOpenAI(Refuse(400, window), YES) as server:
+        assert last(await parts(server)).text == "Yes."
+    assert ["max_tokens" in sent.body for sent in server.journal] == [True, False]
 
 
 async def test_a_call_has_an_effort_of_its_own_and_reasoning_that_was_shown_is_remembered() -> None:

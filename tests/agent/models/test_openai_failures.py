@@ -36,6 +36,7 @@ from tests.fakes.openai import FakeOpenAI, Order, Refuse, Reply, busy, call, rea
         Reply(({"refusal": "I cannot help with that."},)),
         Reply(({"content": [{"type": "refusal", "refusal": "I cannot help with that."}]},)),
         Refuse(400, "The response was filtered.", word="content_filter"),
+        Refuse(403, body={"error": {"code": 403, "message": "Your input was flagged.", "metadata": {}}}),  # OpenRouter
         Refuse(400, "Rejected by our safety system.", word="content_policy_violation"),
     ],
 )
@@ -73,6 +74,7 @@ async def test_a_reply_without_use(reply: Reply) -> None:
         (Refuse(429, page="<html>slow down</html>"), None),
         (Refuse(429, "You exceeded your current quota.", word="insufficient_quota"), 3600.0),
         (Refuse(402, "Insufficient Balance"), 3600.0),
+        (Refuse(529, "Overloaded", "overloaded_error"), None),
         (Reply(text("30"), None, "error", error={"message": "Slow down.", "code": "rate_limit_exceeded"}), None),
         (Reply(text("30"), None, "error", error={"message": "Slow down.", "code": 429}), None),
     ],
@@ -110,6 +112,42 @@ async def test_out_of_order(order: Order, why: str) -> None:
     error = await failure(order)
     assert isinstance(error, ModelUnavailable) and error.why == why
     assert "<" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        Refuse(
+            400,
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9100 tokens.",
+            word="context_length_exceeded",
+        ),
+        Refuse(400, "the request exceeds the available context size, try increasing it", "exceed_context_size_error"),
+        Refuse(500, "Context size has been exceeded.", "server_error"),  # llama.cpp
+        Refuse(400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        Refuse(413, page="<html>Request Entity Too Large</html>"),
+        Reply((), None, "error", error={"message": "The model is loaded with context length of only 4096 tokens"}),
+    ],
+)
+async def test_what_is_too_long_to_read_is_not_asked_again_and_said(order: Order) -> None:
+    async with FakeOpenAI(order) as server:
+        using = model(server)
+        agent = Agent(RetryingModel(using), Searches())
+        answer = answer_of([event async for event in agent.run(asking("返金はいつ？"))])
+        await using.close()
+    assert answer.outcome == "failed" and "読める長さを超えた" in answer.text
+    assert len(server.journal) == 1
+
+
+async def test_a_request_refused_within_the_stream_is_made_simpler_unless_the_reply_has_begun() -> None:
+    error = {"message": "gemma:2b does not support tools", "code": 400}
+    async with FakeOpenAI(Reply((), None, "error", error=error), Reply(text("Yes."))) as server:
+        assert last(await parts(server)).text == "Yes."
+    assert ["tools" in sent.body for sent in server.journal] == [True, False]
+    async with FakeOpenAI(Reply(text("30"), None, "error", error=error)) as server:
+        with pytest.raises(ModelProtocolError):
+            await parts(server)
+    assert len(server.journal) == 1
 
 
 async def test_a_wrong_model() -> None:

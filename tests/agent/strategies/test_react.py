@@ -408,6 +408,14 @@ async def test_a_revision_is_what_is_answered_and_says_what_it_changed() -> None
     assert model.finished
 
 
+@pytest.mark.parametrize("answer", ["Same as the draft.", "N/A"])
+async def test_a_revision_that_is_no_answer_leaves_the_draft_and_is_not_sure(answer: str) -> None:
+    revise = f'{{"verdict": "revise", "critique": "Fine.", "answer": "{answer}"}}'
+    model = ScriptedModel(look("refund"), Reply(text="Refunds take 30 days. [1]"), Reply(text=revise))
+    said = answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS)))
+    assert (said.outcome, said.text, said.unsure) == ("answered", "Refunds take 30 days. [1]", True)
+
+
 async def test_a_revision_is_held_against_the_passages_too() -> None:
     revise = '{"verdict": "revise", "critique": "Better.", "answer": "Refunds take 3 days. [1]"}'
     model = ScriptedModel(look("refund"), Reply(text="30 days [1]"), Reply(text=revise))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
-from agent.events import ToolReturned
+from agent.events import ToolCalled, ToolReturned
 from agent.grounding.check import LEFT_OUT
 from agent.models.base import (
     ToolCall,
@@ -12,6 +12,7 @@ from agent.models.base import (
 )
 from agent.prompts import prose
 from agent.sentinels import DECLINED, NO_ANSWER, RAG_TOOL_ERROR
+from agent.tools import SEARCH
 from retrieval.i18n import Text
 from retrieval.types import Hit, Passage, QdrantConnectionError
 from tests.agent.passages import LEAVE, REFUNDS, hit
@@ -69,6 +70,25 @@ async def test_a_call_that_does_not_fit_is_explained_and_reaches_nothing(
     assert returned.failed
     assert search.asked == [("refund", None)]
     assert answer_of(steps).text == "30 days. [1]"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("functions.search_rag_knowledge_base", {"query": "refund"}),
+        ("default_api:search_rag_knowledge_base", {"query": "refund"}),
+        ("search_rag_knowledge_base<|channel|>commentary", {"query": "refund"}),  # gpt-oss
+        ("search_rag_knowledge_base", {"queries": '["refund"]'}),
+        ("search_rag_knowledge_base", {"queries": ["refund", ""]}),
+    ],
+)
+async def test_a_call_whose_meaning_is_plain_is_made(name: str, arguments: dict[str, object]) -> None:
+    search = Searches(REFUNDS)
+    model = ScriptedModel(Reply(calls=(ToolCall("1", name, arguments),)), Reply(text="30 days. [1]"), KEEP)
+    steps = await events(model, "How long do refunds take?", search)
+    assert answer_of(steps).text == "30 days. [1]"
+    assert [step.name for step in steps if isinstance(step, ToolCalled | ToolReturned)] == [SEARCH, SEARCH]
+    assert search.asked == [("refund", None)]
 
 
 async def test_the_reason_is_shown_in_the_askers_language() -> None:
