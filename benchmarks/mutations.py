@@ -825,6 +825,18 @@ MUTATIONS = (
         (f"{DOUBTS}::test_three_people_who_ask_alike_make_it_a_miss",),
     ),
     Mutation(
+        "what becomes a miss later is in the next digest",
+        "bot/unanswered/doubts.py",
+        ("(replace(one.miss, reopened_at=now) for one in found)", "(one.miss for one in found)"),
+        (f"{DOUBTS}::test_the_digest_after_it_became_a_miss_has_all_who_asked_before",),
+    ),
+    Mutation(
+        "what was brought to a person late is in the next digest",
+        "bot/unanswered/asking.py",
+        ("                reopened_at=self._clock(),\n", ""),
+        (f"{ASKING}::test_what_was_brought_to_a_person_late_is_in_the_digest_after",),
+    ),
+    Mutation(
         "a private question counts in its own place alone",
         "bot/unanswered/doubts.py",
         ("asked.setdefault(one.miss.scope, [])", 'asked.setdefault("", [])'),

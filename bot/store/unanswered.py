@@ -34,6 +34,7 @@ class MissedQuestion:
     link: str | None
     asked_at: datetime
     detail: str = ""  # of a report: wrong, outdated, … and the free text
+    reopened_at: datetime | None = None  # when it became a miss, where that was not at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class UnansweredQuestions:
     async def asked_between(
         self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
     ) -> tuple[list[AskedQuestion], int, int]:
-        """The open questions of `scopes` asked, or opened again, from `since` up to `until`, newest first; how many
+        """The open questions of `scopes` asked, or opened since, from `since` up to `until`, newest first; how many
         there are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
         asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
         within = questions.c.resolved_at.is_(None) & or_(asked, again)
