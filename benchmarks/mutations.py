@@ -971,6 +971,30 @@ MUTATIONS = (
         (f"{SLACK}/test_digest.py::test_a_card_goes_on_with_what_an_answer_leaves_open",),
     ),
     Mutation(
+        "teaching: the same words after different questions are not closed together",
+        "bot/unanswered/closing.py",
+        ('"" if stands_alone(question) else question.turn', '""'),
+        (f"{TAUGHT}::test_the_same_words_after_different_questions_do_not_ask_the_same",),
+    ),
+    Mutation(
+        "teaching: the same words after different questions are not alike",
+        "bot/unanswered/closing.py",
+        ("(same and alone and stands_alone(one))", "same"),
+        (f"{TAUGHT}::test_the_same_words_after_different_questions_do_not_ask_the_same",),
+    ),
+    Mutation(
+        "teaching: the same words after different questions keep both answers",
+        "bot/unanswered/expert_answers.py",
+        ("leaning.get(normalise(wordings[0]), \"\")", '""'),
+        (f"{TAUGHT}::test_the_same_words_after_different_questions_do_not_ask_the_same",),
+    ),
+    Mutation(
+        "teaching: words that go on from another question are not what an answer is found by",
+        "bot/unanswered/expert_answers.py",
+        ("(alone or [*distinct.values()])", "[*distinct.values()]"),
+        (f"{TAUGHT}::test_what_only_goes_on_from_another_question_is_no_wording_beside_a_better_one",),
+    ),
+    Mutation(
         "teaching: the author is who wrote it",
         "bot/unanswered/expert_answers.py",
         ("    return lesson.author or lesson.actor.id\n", "    return lesson.actor.id\n"),

@@ -20,7 +20,7 @@ from bot.store.outbox import Outbox
 from bot.store.unanswered import UnansweredQuestions
 from bot.texts import MEMBERS
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
-from bot.unanswered.closing import Closing, closing
+from bot.unanswered.closing import Closing, closing, stands_alone
 from bot.unanswered.notices import Due
 from retrieval.i18n import Text, filled
 from retrieval.loaders.sanitize import clean, clean_line
@@ -234,17 +234,21 @@ def _pairs(lesson: AnswerGiven, answer: str, reference: Question, asked: Sequenc
 
 def _pair(lesson: AnswerGiven, answer: str, scope: str, asked: Sequence[Question]) -> Upload:
     """The document of one scope. Only what was asked in that scope is in it: a private question's words stay private,
-    also where they were taken over as the better ones."""
-    own = [_line(one.question) for one in asked if one.scope == scope]
-    others = {normalise(_line(one.question)) for one in asked if one.scope != scope}
+    also where they were taken over as the better ones. What only goes on from another question is no wording if there
+    is a better one."""
+    theirs = [one for one in asked if one.scope == scope]
+    own = {normalise(_line(one.question)) for one in theirs}
+    others = {normalise(_line(one.question)) for one in asked if one.scope != scope} - own
+    leaning = {normalise(_line(one.question)): one.turn for one in theirs if not stands_alone(one)}
     better = _line(lesson.question)
-    if better and normalise(better) not in others - {normalise(text) for text in own}:
-        own.insert(0, better)
     distinct: dict[str, str] = {}
-    for text in filter(None, own):
+    for text in ([] if normalise(better) in others else [better]) + [_line(one.question) for one in theirs]:
         distinct.setdefault(normalise(text), text)
-    wordings = [*distinct.values()][:WORDINGS] or ["?"]
-    return Upload(_name(wordings[0]), written(wordings, answer), ANSWERS, scope, _author(lesson), lesson.url)
+    distinct.pop("", None)
+    alone = [text for key, text in distinct.items() if key not in leaning]
+    wordings = (alone or [*distinct.values()])[:WORDINGS] or ["?"]
+    name = _name(wordings[0], leaning.get(normalise(wordings[0]), ""))
+    return Upload(name, written(wordings, answer), ANSWERS, scope, _author(lesson), lesson.url)
 
 
 def written(wordings: Sequence[str], answer: str) -> bytes:
@@ -258,11 +262,12 @@ def _line(question: str) -> str:
     return clean_line(question, QUESTION)
 
 
-def _name(question: str) -> str:
-    """One question, one name: who answers it anew replaces the answer."""
+def _name(question: str, turn: str = "") -> str:
+    """One question, one name: who answers it anew replaces the answer. `turn`: of one that others word alike."""
     plain = question.replace("/", "／").replace("\\", "＼")
-    if len(plain) > NAME:
-        plain = f"{plain[: NAME - 10].rstrip()}… {hashlib.sha256(question.encode()).hexdigest()[:8]}"
+    if len(plain) > NAME or turn:
+        number = hashlib.sha256(f"{question}{turn}".encode()).hexdigest()[:8]
+        plain = f"{plain[: NAME - 10].rstrip()}… {number}" if len(plain) > NAME else f"{plain} {number}"
     return f"Q&A: {plain}.json"
 
 

@@ -117,12 +117,19 @@ class Asked:
         self._number = 0
 
     async def __call__(
-        self, text: str = "経費の締切は？", *, place: Place = HERE, visibility: Visibility = "public"
+        self,
+        text: str = "経費の締切は？",
+        *,
+        place: Place = HERE,
+        visibility: Visibility = "public",
+        after: int | None = None,
     ) -> int:
+        """`after`: a question whose thread it goes on, by the number of its turn."""
         self._number += 1
         turn = f"{self._number:032}"
         audience, link = Audience(visibility), f"https://t/{self._number}"
-        message = Incoming(place, f"{turn}.0", turn, "U1", text, audience, link=link)
+        thread = f"{after or self._number:032}.0"
+        message = Incoming(place, thread, turn, "U1", text, audience, link=link)
         scope = default_scope(place, audience)
         held = (await self._rows.claim({turn: message}, owner="me", now=NOW, until=NOW + MINUTE))[turn]
         await self._rows.start(held, owner="me", now=NOW)

@@ -215,6 +215,33 @@ async def test_an_answer_closes_what_says_the_same_and_leaves_the_rest_of_its_gr
     assert await school.teach(*ids[2:], reference=ids[4], answer="7 days.") == AnswerTaken((ids[2], ids[4]), 2, 1)
 
 
+async def test_the_same_words_after_different_questions_do_not_ask_the_same(school: School) -> None:
+    trip = await school.asked("出張申請の締切は？")
+    its = await school.asked("いつまで？", after=1)
+    leave = await school.asked("夏季休暇の申請方法は？")
+    other = await school.asked("いつまで？", after=3)
+    ids = (trip, its, leave, other)
+    assert await school.teach(*ids, reference=its, answer="3日前です。") == AnswerTaken((its,), 1, 3)
+    assert await school.teach(*ids, reference=its, answer="3日前です。") == AnswerTaken((its,), 1, 3)  # again
+    assert await school.teach(*ids, reference=other, answer="9月末です。") == AnswerTaken((other,), 1, 2)
+    text = await school.text()
+    assert "3日前" in text and "9月末" in text
+    (names,) = (await school.pairs()).values()
+    assert len(names) == 2 and all(name.startswith("Q&A: いつまで？ ") for name in names)
+
+
+async def test_what_only_goes_on_from_another_question_is_no_wording_beside_a_better_one(school: School) -> None:
+    ids = [await school.asked("出張申請の締切は？"), await school.asked("いつまで？", after=1)]
+    await school.teach(ids[1], question="出張申請はいつまで？")
+    assert await school.pairs() == {TEAM: ["Q&A: 出張申請はいつまで？.json"]}
+    assert "Q: いつまで？" not in await school.text()
+
+
+async def test_short_questions_that_go_on_from_nothing_ask_the_same(school: School) -> None:
+    ids = [await school.asked("VPNは？"), await school.asked("VPNは？")]
+    assert await school.teach(*ids, reference=ids[0]) == AnswerTaken((*ids,), 2)
+
+
 async def test_what_an_answer_closes_can_be_chosen_by_hand(school: School) -> None:
     """One question stands for all of its wording, and the one that is answered is closed whatever is chosen."""
     ids = [await school.asked(text) for text in (*GROUP, GROUP[1])]
