@@ -995,6 +995,24 @@ MUTATIONS = (
         (f"{TAUGHT}::test_what_only_goes_on_from_another_question_is_no_wording_beside_a_better_one",),
     ),
     Mutation(
+        "teaching: one question has one answer, whatever its words",
+        "bot/unanswered/expert_answers.py",
+        ("if leans(text) or not (is_same or squeezed(text) in known)", "if leans(text) or squeezed(text) not in known"),
+        (f"{TAUGHT}::test_a_newer_answer_takes_the_place_of_one_that_was_found_by_other_words",),
+    ),
+    Mutation(
+        "teaching: a newer answer takes no other question's answer along",
+        "bot/unanswered/expert_answers.py",
+        ("            if rest:\n                kept", "            if False:\n                kept"),
+        (f"{TAUGHT}::test_what_an_older_answer_says_to_other_questions_stays",),
+    ),
+    Mutation(
+        "teaching: a private answer takes no place of the team's",
+        "bot/unanswered/expert_answers.py",
+        ("self._documents.listed(Readers(frozenset({pair.scope})), collection=ANSWERS)", "self._documents.listed(collection=ANSWERS)"),
+        (f"{TAUGHT}::test_an_answer_takes_the_place_of_none_that_others_read",),
+    ),
+    Mutation(
         "teaching: the author is who wrote it",
         "bot/unanswered/expert_answers.py",
         ("    return lesson.author or lesson.actor.id\n", "    return lesson.actor.id\n"),

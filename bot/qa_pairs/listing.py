@@ -16,8 +16,7 @@ from bot.qa_pairs.documents import AUTHOR
 from bot.qa_pairs.pairs import UNFIT, Pairs, PairsError, Reviewer
 from bot.records import DocumentRow
 from bot.store.documents import Documents
-from bot.unanswered.corrections import parse
-from bot.unanswered.expert_answers import ANSWERS, LONGEST, NAMED, QUESTION
+from bot.unanswered.expert_answers import ANSWERS, LONGEST, NAMED, QUESTION, parse
 from bot.unanswered.questions import harmless
 from retrieval.i18n import filled
 from retrieval.loaders.file_types import suffix_of

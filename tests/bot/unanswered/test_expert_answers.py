@@ -290,6 +290,49 @@ async def test_a_newer_answer_takes_the_place_of_the_older(school: School) -> No
     assert "31日" in await school.text() and "25日" not in await school.text()
 
 
+async def test_a_newer_answer_takes_the_place_of_one_that_was_found_by_other_words(school: School) -> None:
+    first = [await school.asked(text) for text in GROUP[:2]]
+    await school.teach(*first, reference=first[0], answer="10日です。")
+    other = await school.asked(GROUP[1])
+    for _ in range(2):  # again
+        taken = await school.teach(other, answer="12日に変わりました。")
+        assert (taken.refusal, taken.closed) == (None, (other,))
+    assert await school.pairs() == {TEAM: [f"Q&A: {GROUP[0]}.json"]}
+    text = await school.text()
+    assert "12日" in text and "10日" not in text and all(f"Q: {one}" in text for one in GROUP[:2])
+
+
+async def test_what_an_older_answer_says_to_other_questions_stays(school: School) -> None:
+    first = [await school.asked("Wi-Fi の名前は？"), await school.asked("Wi-Fi のパスワードは？")]
+    await school.teach(*first, reference=first[0], closes=[first[1]], answer="kotae と 4711 です。")
+    await school.teach(await school.asked("Wi-Fi のパスワードは"), answer="0815 です。")
+    there = await school.library.documents.listed(collection=ANSWERS)
+    texts = {row.name: await school.library.knowledge.markdown(row) for row in there}
+    assert texts == {
+        "Q&A: Wi-Fi の名前は？.json": "Q: Wi-Fi の名前は？\nA: kotae と 4711 です。",
+        "Q&A: Wi-Fi のパスワードは.json": "Q: Wi-Fi のパスワードは\nA: 0815 です。",
+    }
+    assert {row.author for row in there} == {"U9"}
+
+
+async def test_an_answer_takes_the_place_of_none_that_others_read(school: School) -> None:
+    private = [await school.asked(text, place=SECRET, visibility="private") for text in GROUP[:2]]
+    await school.teach(*private, reference=private[0], answer="10日です。", **IN_SECRET)
+    await school.teach(await school.asked(GROUP[1]), answer="12日です。")
+    there = await school.library.documents.listed(collection=ANSWERS)
+    texts = {row.scope: await school.library.knowledge.markdown(row) for row in there}
+    assert texts[TEAM] == f"Q: {GROUP[1]}\nA: 12日です。"
+    assert texts[scope_of(SECRET)].count("A: 10日です。") == 2 and len(texts) == 2
+
+
+async def test_an_older_answer_whose_text_is_lost_keeps_nobody_from_answering(school: School) -> None:
+    await school.teach(await school.asked())
+    for path in school.library.folder.rglob("*"):
+        if path.is_file():
+            path.unlink()
+    assert (await school.teach(await school.asked("駐車場はどこですか？"), answer="地下です。")).refusal is None
+
+
 async def test_the_collection_is_described_once(school: School) -> None:
     await school.teach(await school.asked("one?"))
     (info,) = await school.library.knowledge.collections(Readers(frozenset({TEAM})))
