@@ -1013,6 +1013,21 @@ MUTATIONS = (
         (f"{TAUGHT}::test_an_answer_takes_the_place_of_none_that_others_read",),
     ),
     Mutation(
+        "teaching: no question is dismissed while its answer is being kept",
+        "bot/unanswered/expert_answers.py",
+        ("async with self._questions.answering.held():  # not while an answer to them is being kept", "if True:"),
+        (f"{TAUGHT}::test_a_question_is_not_dismissed_while_its_answer_is_being_kept",),
+    ),
+    Mutation(
+        "a digest that seldom comes looks back on all of its time",
+        "bot/unanswered/digest_schedule.py",
+        ("min(before, due - LONGEST)", "due - LONGEST"),
+        (
+            "tests/bot/unanswered/test_digest_schedule.py"
+            "::test_a_period_reaches_back_to_the_last_one_sent_but_not_for_ever",
+        ),
+    ),
+    Mutation(
         "teaching: the author is who wrote it",
         "bot/unanswered/expert_answers.py",
         ("    return lesson.author or lesson.actor.id\n", "    return lesson.actor.id\n"),

@@ -173,16 +173,17 @@ class Experts:
 
     async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> AnswerTaken:
         """Close questions without an answer; nobody is told."""
-        asked = await self._theirs(actor, ids, place, audience)
-        if isinstance(asked, Text):
-            return AnswerTaken(refusal=asked)
-        closed = await self._rows.close(
-            [one.id for one in asked],
-            {one.scope for one in asked},
-            now=datetime.now(UTC),
-            trace=AuditRecord(actor.full_id, "dismiss", _subject(asked), "closed"),
-        )
-        return AnswerTaken(closed.ids) if closed.ids else AnswerTaken(refusal=_CLOSED)
+        async with self._questions.answering.held():  # not while an answer to them is being kept
+            asked = await self._theirs(actor, ids, place, audience)
+            if isinstance(asked, Text):
+                return AnswerTaken(refusal=asked)
+            closed = await self._rows.close(
+                [one.id for one in asked],
+                {one.scope for one in asked},
+                now=datetime.now(UTC),
+                trace=AuditRecord(actor.full_id, "dismiss", _subject(asked), "closed"),
+            )
+            return AnswerTaken(closed.ids) if closed.ids else AnswerTaken(refusal=_CLOSED)
 
     async def _theirs(
         self, actor: Actor, ids: Collection[int], place: Place, audience: Audience

@@ -375,6 +375,13 @@ async def test_of_two_answers_at_once_the_second_is_told(school: School) -> None
     assert "24日" in await school.text() and "25日" not in await school.text()
 
 
+async def test_a_question_is_not_dismissed_while_its_answer_is_being_kept(school: School) -> None:
+    question = await school.asked()
+    dismissing = school.experts.dismiss(EXPERT, [question], EXPERTS, PUBLIC)
+    taken, dismissed = await asyncio.gather(school.teach(question), dismissing)
+    assert (taken.closed, dismissed.closed) == ((question,), ()) and dismissed.refusal is not None
+
+
 # -- cut short ------------------------------------------------------------------------------------------------------
 
 
