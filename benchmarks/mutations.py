@@ -1028,6 +1028,18 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "teaching: an outage of minutes loses no notice",
+        "bot/store/notifications.py",
+        ("row.attempts >= TRIES and now - row.made_at > PATIENCE", "row.attempts >= TRIES"),
+        ("tests/bot/store/test_outbox.py::test_what_can_never_be_said_is_dropped",),
+    ),
+    Mutation(
+        "teaching: a notice that waited long is tried, too",
+        "bot/store/notifications.py",
+        ("row.attempts >= TRIES and now - row.made_at > PATIENCE", "now - row.made_at > PATIENCE"),
+        ("tests/bot/store/test_outbox.py::test_what_nobody_could_try_to_say_for_long_is_tried",),
+    ),
+    Mutation(
         "teaching: the author is who wrote it",
         "bot/unanswered/expert_answers.py",
         ("    return lesson.author or lesson.actor.id\n", "    return lesson.actor.id\n"),
