@@ -1325,6 +1325,18 @@ MUTATIONS = (
         (SLACK_KILLED,),
     ),
     Mutation(
+        "Slack: the words of a link are kept",
+        "adapters/slack/events.py",
+        ('return f"{label} ({address})"', "return address"),
+        (f"{SLACK}/test_events.py::test_text_reads_as_people_see_it",),
+    ),
+    Mutation(
+        "Slack: an address ends where it did",
+        "adapters/slack/events.py",
+        ('(" " if match.string[match.end() : match.end() + 1].isalnum() else "")', '""'),
+        (f"{SLACK}/test_events.py::test_text_reads_as_people_see_it",),
+    ),
+    Mutation(
         "Slack: bots are not answered",
         "adapters/slack/events.py",
         ('    if event.get("bot_id") or event.get("bot_profile") or', "    if"),
