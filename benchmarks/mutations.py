@@ -825,6 +825,18 @@ MUTATIONS = (
         (f"{DOUBTS}::test_three_people_who_ask_alike_make_it_a_miss",),
     ),
     Mutation(
+        "what becomes a miss later is in the next digest",
+        "bot/unanswered/doubts.py",
+        ("(replace(one.miss, reopened_at=now) for one in found)", "(one.miss for one in found)"),
+        (f"{DOUBTS}::test_the_digest_after_it_became_a_miss_has_all_who_asked_before",),
+    ),
+    Mutation(
+        "what was brought to a person late is in the next digest",
+        "bot/unanswered/asking.py",
+        ("                reopened_at=self._clock(),\n", ""),
+        (f"{ASKING}::test_what_was_brought_to_a_person_late_is_in_the_digest_after",),
+    ),
+    Mutation(
         "a private question counts in its own place alone",
         "bot/unanswered/doubts.py",
         ("asked.setdefault(one.miss.scope, [])", 'asked.setdefault("", [])'),
@@ -957,6 +969,75 @@ MUTATIONS = (
         "adapters/shared/digest_cards.py",
         ("(not still and (asked or gone))", "(asked or gone)"),
         (f"{SLACK}/test_digest.py::test_a_card_goes_on_with_what_an_answer_leaves_open",),
+    ),
+    Mutation(
+        "teaching: the same words after different questions are not closed together",
+        "bot/unanswered/closing.py",
+        ('"" if stands_alone(question) else question.turn', '""'),
+        (f"{TAUGHT}::test_the_same_words_after_different_questions_do_not_ask_the_same",),
+    ),
+    Mutation(
+        "teaching: the same words after different questions are not alike",
+        "bot/unanswered/closing.py",
+        ("(same and alone and stands_alone(one))", "same"),
+        (f"{TAUGHT}::test_the_same_words_after_different_questions_do_not_ask_the_same",),
+    ),
+    Mutation(
+        "teaching: the same words after different questions keep both answers",
+        "bot/unanswered/expert_answers.py",
+        ("leaning.get(normalise(wordings[0]), \"\")", '""'),
+        (f"{TAUGHT}::test_the_same_words_after_different_questions_do_not_ask_the_same",),
+    ),
+    Mutation(
+        "teaching: words that go on from another question are not what an answer is found by",
+        "bot/unanswered/expert_answers.py",
+        ("(alone or [*distinct.values()])", "[*distinct.values()]"),
+        (f"{TAUGHT}::test_what_only_goes_on_from_another_question_is_no_wording_beside_a_better_one",),
+    ),
+    Mutation(
+        "teaching: one question has one answer, whatever its words",
+        "bot/unanswered/expert_answers.py",
+        ("if leans(text) or not (is_same or squeezed(text) in known)", "if leans(text) or squeezed(text) not in known"),
+        (f"{TAUGHT}::test_a_newer_answer_takes_the_place_of_one_that_was_found_by_other_words",),
+    ),
+    Mutation(
+        "teaching: a newer answer takes no other question's answer along",
+        "bot/unanswered/expert_answers.py",
+        ("            if rest:\n                kept", "            if False:\n                kept"),
+        (f"{TAUGHT}::test_what_an_older_answer_says_to_other_questions_stays",),
+    ),
+    Mutation(
+        "teaching: a private answer takes no place of the team's",
+        "bot/unanswered/expert_answers.py",
+        ("self._documents.listed(Readers(frozenset({pair.scope})), collection=ANSWERS)", "self._documents.listed(collection=ANSWERS)"),
+        (f"{TAUGHT}::test_an_answer_takes_the_place_of_none_that_others_read",),
+    ),
+    Mutation(
+        "teaching: no question is dismissed while its answer is being kept",
+        "bot/unanswered/expert_answers.py",
+        ("async with self._questions.answering.held():  # not while an answer to them is being kept", "if True:"),
+        (f"{TAUGHT}::test_a_question_is_not_dismissed_while_its_answer_is_being_kept",),
+    ),
+    Mutation(
+        "a digest that seldom comes looks back on all of its time",
+        "bot/unanswered/digest_schedule.py",
+        ("min(before, due - LONGEST)", "due - LONGEST"),
+        (
+            "tests/bot/unanswered/test_digest_schedule.py"
+            "::test_a_period_reaches_back_to_the_last_one_sent_but_not_for_ever",
+        ),
+    ),
+    Mutation(
+        "teaching: an outage of minutes loses no notice",
+        "bot/store/notifications.py",
+        ("row.attempts >= TRIES and now - row.made_at > PATIENCE", "row.attempts >= TRIES"),
+        ("tests/bot/store/test_outbox.py::test_what_can_never_be_said_is_dropped",),
+    ),
+    Mutation(
+        "teaching: a notice that waited long is tried, too",
+        "bot/store/notifications.py",
+        ("row.attempts >= TRIES and now - row.made_at > PATIENCE", "now - row.made_at > PATIENCE"),
+        ("tests/bot/store/test_outbox.py::test_what_nobody_could_try_to_say_for_long_is_tried",),
     ),
     Mutation(
         "teaching: the author is who wrote it",
@@ -1281,6 +1362,18 @@ MUTATIONS = (
         "adapters/shared/recovery.py",
         ("            await questions()\n", ""),
         (SLACK_KILLED,),
+    ),
+    Mutation(
+        "Slack: the words of a link are kept",
+        "adapters/slack/events.py",
+        ('return f"{label} ({address})"', "return address"),
+        (f"{SLACK}/test_events.py::test_text_reads_as_people_see_it",),
+    ),
+    Mutation(
+        "Slack: an address ends where it did",
+        "adapters/slack/events.py",
+        ('(" " if match.string[match.end() : match.end() + 1].isalnum() else "")', '""'),
+        (f"{SLACK}/test_events.py::test_text_reads_as_people_see_it",),
     ),
     Mutation(
         "Slack: bots are not answered",

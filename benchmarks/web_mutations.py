@@ -45,9 +45,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{ALL_PAIRS}::test_all_kinds_are_in_one_list_for_their_readers_and_as_a_file",),
     ),
     (
+        "the list of pairs as a file has every wording",
+        "bot/qa_pairs/listing.py",
+        ("for question in (one.pair.question, *one.also):", "for question in (one.pair.question,):"),
+        (f"{ALL_PAIRS}::test_the_file_has_every_wording_and_the_lines_of_an_answer_as_they_stand",),
+    ),
+    (
         "the list of pairs as a file has no formula",
         "bot/qa_pairs/listing.py",
-        ("map(harmless, text.splitlines())", "text.splitlines()"),
+        ("map(harmless_line, text.splitlines())", "text.splitlines()"),
         (f"{ALL_PAIRS}::test_all_kinds_are_in_one_list_for_their_readers_and_as_a_file",),
     ),
     # Web: who sees what

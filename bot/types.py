@@ -360,7 +360,8 @@ class Question:
     resolved_at: datetime | None
     resolution: Resolution | None = None  # None: it is open, or was closed before this was kept
     answer: str | None = None  # the document that answers it
-    reopened_at: datetime | None = None  # its answer was taken back
+    reopened_at: datetime | None = None  # its answer was taken back, or it became a miss only then
+    follows: bool = False  # something was asked in its thread before
 
 
 @dataclass(frozen=True, slots=True)

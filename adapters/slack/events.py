@@ -155,8 +155,8 @@ def _mentions_somebody(text: str) -> bool:
 
 
 def readable(text: str, me: str | None = None, names: Mapping[str, str] | None = None) -> str:
-    """Slack's text as people read it: without the mention of `me`, other mentions by name, addresses without
-    brackets."""
+    """Slack's text as people read it: without the mention of `me`, other mentions by name, links with their words and
+    the address, which ends where it did."""
     names = names or {}
 
     def shown(match: re.Match[str]) -> str:
@@ -169,7 +169,10 @@ def readable(text: str, me: str | None = None, names: Mapping[str, str] | None =
             case "!":
                 return "@" + (label or rest.partition("^")[0]).lstrip("@")
             case _:
-                return f"{kind}{rest}".removeprefix("mailto:").removeprefix("tel:")
+                address = f"{kind}{rest}".removeprefix("mailto:").removeprefix("tel:")
+                if kind.startswith("http") and label and label.strip("/") not in address:
+                    return f"{label} ({address})"
+                return address + (" " if match.string[match.end() : match.end() + 1].isalnum() else "")
 
     return html.unescape(_LABELLED.sub(shown, text)).strip()
 

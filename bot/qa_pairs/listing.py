@@ -16,9 +16,8 @@ from bot.qa_pairs.documents import AUTHOR
 from bot.qa_pairs.pairs import UNFIT, Pairs, PairsError, Reviewer
 from bot.records import DocumentRow
 from bot.store.documents import Documents
-from bot.unanswered.corrections import parse
-from bot.unanswered.expert_answers import ANSWERS, LONGEST, NAMED, QUESTION
-from bot.unanswered.questions import harmless
+from bot.unanswered.expert_answers import ANSWERS, LONGEST, NAMED, QUESTION, parse
+from bot.unanswered.questions import harmless_line
 from retrieval.i18n import filled
 from retrieval.loaders.file_types import suffix_of
 from retrieval.text import normalise
@@ -64,15 +63,16 @@ class AllPairs:
         return found[start : start + limit], len(found)
 
     async def table(self, readers: Readers, *, kind: Kind | None = None) -> bytes:
-        """The pairs as a CSV file, which can be added as a document anywhere. UTF-8 with the mark by which spreadsheet
-        programs know it. No cell is a formula (owasp.org "CSV Injection")."""
+        """The pairs as a CSV file, a row a wording, which can be added as a document anywhere. UTF-8 with the mark by
+        which spreadsheet programs know it. No cell is a formula (owasp.org "CSV Injection")."""
         out = io.StringIO(newline="")
         table = csv.writer(out, quoting=csv.QUOTE_ALL)
         table.writerow(("question", "answer", "kind", "collection", "document", "url", "date"))
         async for one in self._all(readers, kind):
             row = one.row
-            said = (one.pair.question, one.pair.answer, one.kind, row.collection, row.name, row.url or "")
-            table.writerow(["\n".join(map(harmless, text.splitlines())) for text in (*said, row.changed_at or "")])
+            about = (one.pair.answer, one.kind, row.collection, row.name, row.url or "", row.changed_at or "")
+            for question in (one.pair.question, *one.also):
+                table.writerow(["\n".join(map(harmless_line, text.splitlines())) for text in (question, *about)])
         return out.getvalue().encode("utf-8-sig")
 
     async def edit(self, who: Reviewer, person: Curator, one: ListedPair, question: str, answer: str) -> None:

@@ -8,7 +8,7 @@ import logging
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Select, case, delete, func, select, true, union, update
@@ -26,7 +26,7 @@ from retrieval.types import TEAM, Readers
 
 log = logging.getLogger(__name__)
 
-TRIES = 5
+TRIES, PATIENCE = 5, timedelta(days=1)  # a platform may be away for hours
 AT_ONCE = 50
 
 
@@ -108,7 +108,7 @@ class Notices(Store):
         """The notices due on this platform, the oldest first; nobody else is given them before `until`. None of those
         that this owner is `saying`; others it was given it has not said.
 
-        What could not be said TRIES times is dropped.
+        What could not be said TRIES times is dropped once PATIENCE is over.
         """
 
         def wanted(at: datetime) -> Select[Any]:
@@ -123,8 +123,8 @@ class Notices(Store):
         def take(db: Connection) -> tuple[list[Notice], int]:
             at, end = lease(db, now, until)
             found = db.execute(wanted(at).with_for_update(of=notices, skip_locked=True)).all()
-            tired = [row.id for row in found if row.attempts >= TRIES]
-            fresh = [row for row in found if row.attempts < TRIES]
+            tired = [row.id for row in found if row.attempts >= TRIES and now - row.made_at > PATIENCE]
+            fresh = [row for row in found if row.id not in tired]
             if tired:
                 db.execute(delete(notices).where(notices.c.id.in_(tired)))
             if fresh:

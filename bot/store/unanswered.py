@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Text, and_, case, cast, delete, func, or_, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Text,
+    and_,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import default_scope
@@ -34,6 +48,7 @@ class MissedQuestion:
     link: str | None
     asked_at: datetime
     detail: str = ""  # of a report: wrong, outdated, … and the free text
+    reopened_at: datetime | None = None  # when it became a miss, where that was not at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +123,7 @@ class UnansweredQuestions:
         """The open questions: those of `scopes` in words, the rest as a count."""
         is_open = questions.c.resolved_at.is_(None)
         theirs = questions.c.scope.in_(scopes)
-        wanted = select(questions).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+        wanted = select(*_MISS).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
         counted = select(count(theirs), count(~theirs)).where(is_open)
         async with read(self._engine) as db:
             rows = (await db.execute(wanted.limit(limit))).all()
@@ -118,13 +133,13 @@ class UnansweredQuestions:
     async def asked_between(
         self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
     ) -> tuple[list[AskedQuestion], int, int]:
-        """The open questions of `scopes` asked, or opened again, from `since` up to `until`, newest first; how many
+        """The open questions of `scopes` asked, or opened since, from `since` up to `until`, newest first; how many
         there are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
         asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
         within = questions.c.resolved_at.is_(None) & or_(asked, again)
         theirs = questions.c.scope.in_(scopes)
         wanted = (
-            select(questions, turns.c.platform, turns.c.workspace, turns.c.author)
+            select(*_MISS, turns.c.platform, turns.c.workspace, turns.c.author)
             .join(turns, turns.c.id == questions.c.turn)
             .where(within, theirs)
             .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
@@ -142,7 +157,7 @@ class UnansweredQuestions:
         alike = _alike(wanted)
         theirs = alike & questions.c.scope.in_(scopes) & _about(wanted)
         listed = (
-            select(questions, turns.c.platform, turns.c.workspace, turns.c.author)
+            select(*_MISS, turns.c.platform, turns.c.workspace, turns.c.author)
             .join(turns, turns.c.id == questions.c.turn)
             .where(theirs)
             .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
@@ -183,17 +198,17 @@ class UnansweredQuestions:
         seen: ColumnElement[bool] = questions.c.scope.in_(scopes)
         if place is not None:
             seen = seen | questions.c.id.in_(select(asks.c.question).where(at_place(asks, place)))
-        wanted = select(questions).where(questions.c.id.in_(ids), seen)
+        wanted = select(*_MISS).where(questions.c.id.in_(ids), seen)
         return [_question(row) for row in await rows(self._engine, wanted.order_by(questions.c.asked_at))]
 
     async def of_turn(self, turn: str) -> list[Question]:
         """The misses of a turn, by their reasons."""
-        wanted = select(questions).where(questions.c.turn == turn).order_by(questions.c.reason)
+        wanted = select(*_MISS).where(questions.c.turn == turn).order_by(questions.c.reason)
         return [_question(row) for row in await rows(self._engine, wanted)]
 
     async def answered_by(self, document: str) -> list[Question]:
         """The questions that a document answers, oldest first."""
-        wanted = select(questions).where(questions.c.answer == document).order_by(questions.c.asked_at, questions.c.id)
+        wanted = select(*_MISS).where(questions.c.answer == document).order_by(questions.c.asked_at, questions.c.id)
         return [_question(row) for row in await rows(self._engine, wanted)]
 
     async def closed(self, ids: Collection[int], *, before: datetime) -> set[int]:
@@ -207,6 +222,19 @@ class UnansweredQuestions:
         """Which of `ids` are not there any more: their askers have changed or deleted them."""
         there = select(questions.c.id).where(questions.c.id.in_(ids))
         return set(ids) - {row.id for row in await rows(self._engine, there)}
+
+
+_own, _earlier = turns.alias(), turns.alias()
+_MISS = (
+    questions,
+    exists()
+    .where(
+        _own.c.id == questions.c.turn,
+        *(_earlier.c[name] == _own.c[name] for name in ("platform", "workspace", "channel", "thread")),
+        _earlier.c.sequence < _own.c.sequence,
+    )
+    .label("follows"),
+)
 
 
 def add_misses(db: Connection, misses: Sequence[MissedQuestion]) -> None:

@@ -254,6 +254,7 @@ class Asking:
                 scope=default_scope(asked.place, audience),
                 link=asked.link,
                 asked_at=kept.answered_at,
+                reopened_at=self._clock(),
             )
             await self._questions.add(miss)
             found = await self._questions.of_turn(kept.turn)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from agent.routing.follow_up import leans
 from bot.types import Question
 from bot.unanswered.clustering import squeezed
 from bot.unanswered.paraphrases.paraphrases import alike
@@ -37,21 +38,21 @@ class Closing:
         team = any(one.scope == TEAM for one in self.closes)
         others = [one for one in self.others if team or one.scope != TEAM]
         said = [(one, True) for one in self.closes] + [(one, False) for one in others]
-        distinct: dict[str, Choice] = {}
+        distinct: dict[tuple[str, str], Choice] = {}
         for one, is_same in said:
-            distinct.setdefault(squeezed(one.question), Choice(one.id, one.question, is_same))
-        distinct.pop(squeezed(self.reference.question), None)
+            distinct.setdefault(_key(one), Choice(one.id, one.question, is_same))
+        distinct.pop(_key(self.reference), None)
         return tuple(distinct.values())
 
     @property
     def too(self) -> tuple[str, ...]:
         """The other wordings that are closed."""
-        return _wordings(self.closes, self.reference.question)
+        return _wordings(self.closes, self.reference)
 
     @property
     def left(self) -> tuple[str, ...]:
         """The wordings that stay open."""
-        return _wordings(self.others, self.reference.question)
+        return _wordings(self.others, self.reference)
 
 
 def closing(
@@ -67,10 +68,10 @@ def closing(
     chosen = _speaker(questions) if reference is None else next((one for one in questions if one.id == reference), None)
     if chosen is None:
         return None
-    keys = [squeezed(one.question) for one in questions]
-    ticked = {key for key, one in zip(keys, questions, strict=True) if one.id in closes} | {squeezed(chosen.question)}
+    keys = [_key(one) for one in questions]
+    ticked = {key for key, one in zip(keys, questions, strict=True) if one.id in closes} | {_key(chosen)}
     unticked = {key for key, one in zip(keys, questions, strict=True) if one.id in leaves} - ticked
-    said = alike(chosen.question, [one.question for one in questions])
+    said = _alike(chosen, questions)
     if not any(is_same and one.scope == TEAM for one, is_same in zip(questions, said, strict=True)):
         ticked -= {key for key, one in zip(keys, questions, strict=True) if one.scope == TEAM}
     closed = [key in ticked or (same and key not in unticked) for key, same in zip(keys, said, strict=True)]
@@ -85,13 +86,33 @@ def _speaker(questions: Sequence[Question]) -> Question | None:
     """The wording that most used, of equally many the latest; what was asked in a private place does not speak for the
     team."""
     shared = [one for one in questions if one.scope == TEAM] or questions
-    keys = Counter(squeezed(one.question) for one in shared)
-    return max(shared, key=lambda one: (keys[squeezed(one.question)], one.asked_at, one.id), default=None)
+    keys = Counter(map(_key, shared))
+    return max(shared, key=lambda one: (keys[_key(one)], one.asked_at, one.id), default=None)
 
 
-def _wordings(questions: Sequence[Question], besides: str) -> tuple[str, ...]:
-    distinct: dict[str, str] = {}
+def stands_alone(question: Question) -> bool:
+    """Whether its words alone say what is asked; not those of 「いつまで？」 after another question in its thread."""
+    return not (question.follows and leans(question.question))
+
+
+def _alike(chosen: Question, others: Sequence[Question]) -> list[bool]:
+    """Of each, whether it says the same; what goes on from something else only says the same as itself."""
+    alone = stands_alone(chosen)
+    said = alike(chosen.question, [one.question for one in others])
+    return [
+        one.turn == chosen.turn or (same and alone and stands_alone(one))
+        for one, same in zip(others, said, strict=True)
+    ]
+
+
+def _key(question: Question) -> tuple[str, str]:
+    """Equal for questions of one wording that ask for one thing."""
+    return squeezed(question.question), "" if stands_alone(question) else question.turn
+
+
+def _wordings(questions: Sequence[Question], besides: Question) -> tuple[str, ...]:
+    distinct: dict[tuple[str, str], str] = {}
     for one in questions:
-        distinct.setdefault(squeezed(one.question), one.question)
-    distinct.pop(squeezed(besides), None)
+        distinct.setdefault(_key(one), one.question)
+    distinct.pop(_key(besides), None)
     return tuple(distinct.values())

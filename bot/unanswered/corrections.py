@@ -6,8 +6,6 @@ Source: product.md §4 ("a taught answer can be edited"); reliability.md R11 and
 
 import hashlib
 import logging
-import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from bot.access import role
@@ -19,7 +17,7 @@ from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
 from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, Upload
-from bot.unanswered.expert_answers import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, today, unfit, written
+from bot.unanswered.expert_answers import ANSWERS, NAMED, NOT_KEPT, UNTOLD, cleaned, parse, today, unfit, written
 from retrieval.i18n import Text, filled
 from retrieval.text import language_of
 from retrieval.types import Readers
@@ -35,7 +33,6 @@ _NOT_YOURS = Text(
     ja="回答を変更できるのは、書いた本人か編集者だけです。",
 )
 _SAME = Text(en="The answer says this already.", ja="回答はすでにこの内容です。")
-_PAIR = re.compile(r"Q: ([^\n]*)\nA: ")
 
 
 class ExpertAnswers:
@@ -145,20 +142,6 @@ class ExpertAnswers:
     async def _read(self, row: DocumentRow, edited: AuditRecord | None = None) -> ExpertAnswer:
         wordings, answer = parse(await self._knowledge.markdown(row))
         return ExpertAnswer(row, tuple(wordings), answer, edited)
-
-
-def parse(markdown: str) -> tuple[Sequence[str], str]:
-    """The wordings, each another, and the one answer of kept pairs. The answer may hold lines that look like another
-    pair: it is what all have in common."""
-    starts = [*_PAIR.finditer(markdown)]
-    for end in [*(start.start() for start in starts[1:]), len(markdown)] if starts else ():
-        answer = markdown[starts[0].end() : end].rstrip("\n")
-        pairs = [start for start in starts if markdown.startswith(answer, start.end())]
-        wordings = [start[1] for start in pairs]
-        whole = markdown.rstrip("\n") == "\n\n".join(f"Q: {wording}\nA: {answer}" for wording in wordings)
-        if whole and len(set(wordings)) == len(wordings):
-            return wordings, answer
-    return [], markdown
 
 
 def _subject(row: DocumentRow) -> str:

@@ -25,7 +25,7 @@ LEASE = timedelta(minutes=15)
 AT_MOST = timedelta(minutes=10)  # for one try to send; shorter than the lease, so that nobody else begins meanwhile
 LOOK_EVERY = timedelta(minutes=1)  # a computer that slept, and a clock that was set, are noticed this soon
 FIRST_RETRY, LAST_RETRY = timedelta(minutes=1), timedelta(hours=1)
-LONGEST = timedelta(days=31)  # that one digest looks back on
+LONGEST = timedelta(days=31)  # that one digest looks back on after a downtime
 _MARKS = 5  # tries to write down that it was sent
 _MARK_AGAIN = 5.0  # seconds
 
@@ -104,9 +104,10 @@ class Schedule:
         return self._moment(at) if at is not None else _EVER[1]
 
     def period(self, due: datetime, sent: datetime | None) -> Period:
-        """The period a due digest looks back on: from the one that was sent before, or else from the time before."""
-        before = sent or self.latest(due - timedelta(seconds=1)) or due - LONGEST
-        return Period(max(before, due - LONGEST), due)
+        """The period a due digest looks back on: from the one that was sent before, or else from the time before; at
+        most LONGEST, but never less than since the time before."""
+        before = self.latest(due - timedelta(seconds=1)) or due - LONGEST
+        return Period(max(sent or before, min(before, due - LONGEST)), due)
 
     def _wall_after(self, wall: datetime) -> datetime | None:
         """The first fitting time of the wall clock from `wall` on. A wall clock's times are written as if in UTC."""

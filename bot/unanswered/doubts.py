@@ -3,6 +3,7 @@
 Offline nearly every paraphrase is doubted, and a digest of all of them would hide what matters. Source: product.md §4.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.store.unanswered import Doubted, UnansweredQuestions
@@ -26,8 +27,8 @@ class Doubts:
     async def gather(self, now: datetime | None = None) -> int:
         """Make misses of doubted questions that ALIKE people asked, as far as the same people may read them; returns
         how many there are more. Nothing is compared while nothing was asked. Raises StoreError."""
-        since = (now or datetime.now(UTC)) - WITHIN
-        doubted = await self._questions.doubted(since, limit=READ)
+        now = now or datetime.now(UTC)
+        doubted = await self._questions.doubted(now - WITHIN, limit=READ)
         turns = frozenset(one.miss.turn for one in doubted if not one.kept)
         if turns <= self._compared:
             return 0
@@ -35,7 +36,7 @@ class Doubts:
         for one in doubted:
             asked.setdefault(one.miss.scope, []).append(one)
         found = [one for some in asked.values() for one in await self._alike(some)]
-        await self._questions.add(*(one.miss for one in found))
+        await self._questions.add(*(replace(one.miss, reopened_at=now) for one in found))
         self._compared = turns
         return len(found)
 

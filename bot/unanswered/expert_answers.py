@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from agent.routing.follow_up import leans
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
@@ -20,12 +21,14 @@ from bot.store.outbox import Outbox
 from bot.store.unanswered import UnansweredQuestions
 from bot.texts import MEMBERS
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
-from bot.unanswered.closing import Closing, closing
+from bot.unanswered.closing import Closing, closing, stands_alone
+from bot.unanswered.clustering import squeezed
 from bot.unanswered.notices import Due
+from bot.unanswered.paraphrases.paraphrases import alike
 from retrieval.i18n import Text, filled
 from retrieval.loaders.sanitize import clean, clean_line
 from retrieval.text import language_of, normalise
-from retrieval.types import TEAM, Readers
+from retrieval.types import TEAM, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,7 @@ UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thr
 NAME = 80  # characters of a question in its document's name
 SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
 NAMED = re.compile(r"Q&A: .+\.json")  # its documents
+_PAIR = re.compile(r"Q: ([^\n]*)\nA: ")
 
 _ABOUT = Text(
     en="What members of the team answered to questions the documents had no answer to.",
@@ -140,7 +144,9 @@ class Experts:
 
     async def _learn(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
         asked = [one for one in found.closes if one.resolved_at is None]
-        pairs, documents = _pairs(lesson, answer, found.reference, asked), dict[str, str]()
+        fresh, documents = _pairs(lesson, answer, found.reference, asked), dict[str, str]()
+        placed = [await self._in_place(pair, answer) for pair in fresh]
+        pairs = [pair for pair, _ in placed]
         for pair in pairs:
             await self._introduce()
             said = replace(pair, changed_at=today(self._settings))
@@ -148,6 +154,8 @@ class Experts:
             if verdict.document_id is None:
                 return AnswerTaken(refusal=filled(NOT_KEPT, reason=verdict.reason))
             documents[pair.scope] = verdict.document_id
+        for older in (one for _, some in placed for one in some):
+            await self._knowledge.add(older, language_of(answer))
         who, author = (f"{lesson.actor.platform}:{one}" for one in (lesson.actor.id, _author(lesson)))
         kept = f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"
         closed = await self._rows.close(
@@ -165,16 +173,17 @@ class Experts:
 
     async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> AnswerTaken:
         """Close questions without an answer; nobody is told."""
-        asked = await self._theirs(actor, ids, place, audience)
-        if isinstance(asked, Text):
-            return AnswerTaken(refusal=asked)
-        closed = await self._rows.close(
-            [one.id for one in asked],
-            {one.scope for one in asked},
-            now=datetime.now(UTC),
-            trace=AuditRecord(actor.full_id, "dismiss", _subject(asked), "closed"),
-        )
-        return AnswerTaken(closed.ids) if closed.ids else AnswerTaken(refusal=_CLOSED)
+        async with self._questions.answering.held():  # not while an answer to them is being kept
+            asked = await self._theirs(actor, ids, place, audience)
+            if isinstance(asked, Text):
+                return AnswerTaken(refusal=asked)
+            closed = await self._rows.close(
+                [one.id for one in asked],
+                {one.scope for one in asked},
+                now=datetime.now(UTC),
+                trace=AuditRecord(actor.full_id, "dismiss", _subject(asked), "closed"),
+            )
+            return AnswerTaken(closed.ids) if closed.ids else AnswerTaken(refusal=_CLOSED)
 
     async def _theirs(
         self, actor: Actor, ids: Collection[int], place: Place, audience: Audience
@@ -188,13 +197,41 @@ class Experts:
         """An answer to questions that are closed: by this very lesson, whose outcome then got lost on its way, or by
         somebody else."""
         asked = found.closes
-        for pair in _pairs(lesson, answer, found.reference, asked):
+        for fresh in _pairs(lesson, answer, found.reference, asked):
+            pair, _ = await self._in_place(fresh, answer)
             known = await self._documents.find(ANSWERS, pair.scope, pair.name)
             if known is None or (known.hash, known.author) != (hashlib.sha256(pair.data).hexdigest(), pair.author):
                 return AnswerTaken(refusal=_CLOSED)
         told = await self._rows.waiting({one.turn for one in asked})
         left = sum(one.resolved_at is None for one in found.others)
         return AnswerTaken(tuple(sorted(one.id for one in asked)), told, left)
+
+    async def _in_place(self, pair: Upload, answer: str) -> tuple[Upload, list[Upload]]:
+        """The answer in the place of an older one to the same question of the same readers, however it was worded: two
+        would contradict each other. And older ones that answer something else, too: without what this one answers."""
+        rows = await self._documents.listed(Readers(frozenset({pair.scope})), collection=ANSWERS)
+        rows = [row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"]
+        said = [str(one["question"]) for one in json.loads(pair.data)]
+        free, changed = pair.name not in {row.name for row in rows}, list[Upload]()
+        for row in (row for row in rows if row.name != pair.name):
+            try:
+                wordings, older = parse(await self._knowledge.markdown(row))
+            except RAGToolError:
+                log.warning("an older answer cannot be read", exc_info=True)
+                continue
+            rest = await asyncio.to_thread(_besides, said, wordings)
+            if len(rest) == len(wordings):
+                continue
+            if rest:
+                kept = written(rest, older)
+                changed.append(Upload(row.name, kept, ANSWERS, row.scope, row.author, row.url, row.changed_at))
+            elif free:
+                known, free = {*map(normalise, said)}, False
+                all_said = [*said, *(text for text in wordings if normalise(text) not in known)][:WORDINGS]
+                pair = replace(pair, name=row.name, data=written(all_said, answer))
+            else:
+                changed.append(replace(pair, name=row.name, data=written(wordings, answer)))
+        return pair, changed
 
     async def _introduce(self) -> None:
         """Say what the collection is about before its first document is in; people's own words for it stay."""
@@ -234,17 +271,21 @@ def _pairs(lesson: AnswerGiven, answer: str, reference: Question, asked: Sequenc
 
 def _pair(lesson: AnswerGiven, answer: str, scope: str, asked: Sequence[Question]) -> Upload:
     """The document of one scope. Only what was asked in that scope is in it: a private question's words stay private,
-    also where they were taken over as the better ones."""
-    own = [_line(one.question) for one in asked if one.scope == scope]
-    others = {normalise(_line(one.question)) for one in asked if one.scope != scope}
+    also where they were taken over as the better ones. What only goes on from another question is no wording if there
+    is a better one."""
+    theirs = [one for one in asked if one.scope == scope]
+    own = {normalise(_line(one.question)) for one in theirs}
+    others = {normalise(_line(one.question)) for one in asked if one.scope != scope} - own
+    leaning = {normalise(_line(one.question)): one.turn for one in theirs if not stands_alone(one)}
     better = _line(lesson.question)
-    if better and normalise(better) not in others - {normalise(text) for text in own}:
-        own.insert(0, better)
     distinct: dict[str, str] = {}
-    for text in filter(None, own):
+    for text in ([] if normalise(better) in others else [better]) + [_line(one.question) for one in theirs]:
         distinct.setdefault(normalise(text), text)
-    wordings = [*distinct.values()][:WORDINGS] or ["?"]
-    return Upload(_name(wordings[0]), written(wordings, answer), ANSWERS, scope, _author(lesson), lesson.url)
+    distinct.pop("", None)
+    alone = [text for key, text in distinct.items() if key not in leaning]
+    wordings = (alone or [*distinct.values()])[:WORDINGS] or ["?"]
+    name = _name(wordings[0], leaning.get(normalise(wordings[0]), ""))
+    return Upload(name, written(wordings, answer), ANSWERS, scope, _author(lesson), lesson.url)
 
 
 def written(wordings: Sequence[str], answer: str) -> bytes:
@@ -254,15 +295,42 @@ def written(wordings: Sequence[str], answer: str) -> bytes:
     ).encode()
 
 
+def parse(markdown: str) -> tuple[Sequence[str], str]:
+    """The wordings, each another, and the one answer of kept pairs. The answer may hold lines that look like another
+    pair: it is what all have in common."""
+    starts = [*_PAIR.finditer(markdown)]
+    for end in [*(start.start() for start in starts[1:]), len(markdown)] if starts else ():
+        answer = markdown[starts[0].end() : end].rstrip("\n")
+        pairs = [start for start in starts if markdown.startswith(answer, start.end())]
+        wordings = [start[1] for start in pairs]
+        whole = markdown.rstrip("\n") == "\n\n".join(f"Q: {wording}\nA: {answer}" for wording in wordings)
+        if whole and len(set(wordings)) == len(wordings):
+            return wordings, answer
+    return [], markdown
+
+
+def _besides(said: Sequence[str], wordings: Sequence[str]) -> list[str]:
+    """Those of an older answer's wordings that ask for something else than these; what goes on from another question
+    may."""
+    known = {squeezed(text) for text in said if not leans(text)}
+    same = alike(said[0], wordings) if not leans(said[0]) else [False] * len(wordings)
+    return [
+        text
+        for text, is_same in zip(wordings, same, strict=True)
+        if leans(text) or not (is_same or squeezed(text) in known)
+    ]
+
+
 def _line(question: str) -> str:
     return clean_line(question, QUESTION)
 
 
-def _name(question: str) -> str:
-    """One question, one name: who answers it anew replaces the answer."""
+def _name(question: str, turn: str = "") -> str:
+    """One question, one name: who answers it anew replaces the answer. `turn`: of one that others word alike."""
     plain = question.replace("/", "／").replace("\\", "＼")
-    if len(plain) > NAME:
-        plain = f"{plain[: NAME - 10].rstrip()}… {hashlib.sha256(question.encode()).hexdigest()[:8]}"
+    if len(plain) > NAME or turn:
+        number = hashlib.sha256(f"{question}{turn}".encode()).hexdigest()[:8]
+        plain = f"{plain[: NAME - 10].rstrip()}… {number}" if len(plain) > NAME else f"{plain} {number}"
     return f"Q&A: {plain}.json"
 
 

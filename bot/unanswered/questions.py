@@ -227,11 +227,15 @@ def as_csv(questions: Sequence[Question], language: Language, timezone: tzinfo) 
 
 
 def harmless(cell: str) -> str:
-    """The text of a cell that every spreadsheet takes for text.
+    """The text of a cell that every spreadsheet takes for text, on one line, since a program that cuts at semicolons
+    takes a line break for the end of a row."""
+    return harmless_line(" ".join(cell.split()))
 
-    On one line, since a program that cuts at semicolons takes a line break for the end of a row; with an apostrophe
-    before what begins like a formula, also behind spaces and signs that are not seen, and behind a semicolon."""
-    line = "".join(sign for sign in " ".join(cell.split()) if unicodedata.category(sign) != "Cc")
+
+def harmless_line(text: str) -> str:
+    """One line of a cell with its spaces: with an apostrophe before what begins like a formula, also behind spaces and
+    signs that are not seen, and behind a semicolon."""
+    line = "".join(sign for sign in text.expandtabs(4) if unicodedata.category(sign) != "Cc")
     seen = next((sign for sign in line if unicodedata.category(sign)[0] not in _UNSEEN), "")
     formula = (
         unicodedata.normalize("NFKC", seen)[:1] in ("=", "+", "-", "@") or unicodedata.category(seen or "a") == "Pd"

@@ -156,8 +156,12 @@ def test_both_tabs_of_the_home_are_looked_at_by_somebody() -> None:
 
 def test_text_reads_as_people_see_it() -> None:
     said = "<@U0BOT> <@U2|ann>: see <https://a.example/x|the page> in <#C2|general> &lt;b&gt; &amp; <!here> <mailto:a@b.c|a@b.c>"
-    assert readable(said, "U0BOT") == "@ann: see https://a.example/x in #general <b> & @here a@b.c"
+    assert readable(said, "U0BOT") == "@ann: see the page (https://a.example/x) in #general <b> & @here a@b.c"
     assert readable("<@U3> knows", names={"U3": "Bob"}) == "@Bob knows"
+    assert (
+        readable("<https://a.example/x>から、<http://b.example|b.example>。")
+        == "https://a.example/x から、http://b.example。"
+    )
 
 
 @given(

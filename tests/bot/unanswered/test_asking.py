@@ -275,6 +275,15 @@ async def test_a_question_is_brought_to_one_person_once(town: Town) -> None:
     assert {action.questions for action in row.actions} == {(question.id,)}
 
 
+async def test_what_was_brought_to_a_person_late_is_in_the_digest_after(town: Town) -> None:
+    await town.document("refunds.md", "U5")
+    turn = await town.asked()
+    town.now += timedelta(days=4)
+    await town.press(turn)
+    found, _, _ = await town.questions.asked_between([TEAM], town.now, town.now + timedelta(days=7), limit=9)
+    assert [one.question.turn for one in found] == [turn]
+
+
 async def test_what_is_settled_already_is_not_asked(town: Town) -> None:
     await town.document("refunds.md", "U5")
     turn = await town.asked()

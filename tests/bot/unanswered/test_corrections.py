@@ -19,8 +19,8 @@ from bot.store.outbox import Outbox
 from bot.store.schema import turns
 from bot.store.unanswered import UnansweredQuestions
 from bot.types import Actor, AnswerGiven, Audience, Notice, Place, Question
-from bot.unanswered.corrections import EDIT, TAKE_BACK, ExpertAnswers, parse
-from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts, written
+from bot.unanswered.corrections import EDIT, TAKE_BACK, ExpertAnswers
+from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts, parse, written
 from retrieval.i18n import Text
 from retrieval.types import Readers
 from tests.bot.library import Library, opened

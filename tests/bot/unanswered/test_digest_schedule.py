@@ -104,6 +104,12 @@ def test_a_period_reaches_back_to_the_last_one_sent_but_not_for_ever() -> None:
     assert schedule.period(MONDAY, None) == Period(MONDAY - WEEK, MONDAY)
     assert schedule.period(MONDAY, MONDAY - 3 * WEEK) == Period(MONDAY - 3 * WEEK, MONDAY)
     assert schedule.period(MONDAY, MONDAY - 30 * WEEK) == Period(MONDAY - timedelta(days=31), MONDAY)
+    seldom, july, october = (
+        Schedule("0 9 1 */3 *"),
+        datetime(2026, 7, 1, 9, tzinfo=UTC),
+        datetime(2026, 10, 1, 9, tzinfo=UTC),
+    )
+    assert [seldom.period(october, sent) for sent in (july, None)] == [Period(july, october)] * 2
     assert Period(MONDAY - WEEK, MONDAY).before == Period(MONDAY - 2 * WEEK, MONDAY - WEEK)
 
 

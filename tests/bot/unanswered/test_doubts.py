@@ -75,6 +75,17 @@ async def test_three_people_who_ask_alike_make_it_a_miss(team: Team) -> None:
     assert await team.doubts.gather(NOW) == 1 and len(await team.listed()) == 5
 
 
+async def test_the_digest_after_it_became_a_miss_has_all_who_asked_before(team: Team) -> None:
+    week = timedelta(days=7)
+    for by, weeks in (("U1", 2), ("U2", 1), ("U3", 0)):
+        await team.asks("経費の締切は？", by, at=NOW - weeks * week)
+    assert await team.doubts.gather(NOW) == 3
+    found, shown, _ = await team.questions.asked_between(TEAM, NOW, NOW + week, limit=9)
+    assert ([one.asker[2] for one in found], shown) == (["U3", "U2", "U1"], 3)
+    assert [one.question.asked_at for one in found] == [NOW, NOW - week, NOW - 2 * week]
+    assert (await team.questions.asked_between(TEAM, NOW + week, NOW + 2 * week, limit=9))[1] == 0
+
+
 async def test_only_unsure_answers_without_a_model_of_the_last_weeks_count(team: Team) -> None:
     await team.asks("経費の締切は？", "U1")
     await team.asks("経費の締切は？", "U2")

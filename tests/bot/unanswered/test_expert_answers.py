@@ -215,6 +215,33 @@ async def test_an_answer_closes_what_says_the_same_and_leaves_the_rest_of_its_gr
     assert await school.teach(*ids[2:], reference=ids[4], answer="7 days.") == AnswerTaken((ids[2], ids[4]), 2, 1)
 
 
+async def test_the_same_words_after_different_questions_do_not_ask_the_same(school: School) -> None:
+    trip = await school.asked("出張申請の締切は？")
+    its = await school.asked("いつまで？", after=1)
+    leave = await school.asked("夏季休暇の申請方法は？")
+    other = await school.asked("いつまで？", after=3)
+    ids = (trip, its, leave, other)
+    assert await school.teach(*ids, reference=its, answer="3日前です。") == AnswerTaken((its,), 1, 3)
+    assert await school.teach(*ids, reference=its, answer="3日前です。") == AnswerTaken((its,), 1, 3)  # again
+    assert await school.teach(*ids, reference=other, answer="9月末です。") == AnswerTaken((other,), 1, 2)
+    text = await school.text()
+    assert "3日前" in text and "9月末" in text
+    (names,) = (await school.pairs()).values()
+    assert len(names) == 2 and all(name.startswith("Q&A: いつまで？ ") for name in names)
+
+
+async def test_what_only_goes_on_from_another_question_is_no_wording_beside_a_better_one(school: School) -> None:
+    ids = [await school.asked("出張申請の締切は？"), await school.asked("いつまで？", after=1)]
+    await school.teach(ids[1], question="出張申請はいつまで？")
+    assert await school.pairs() == {TEAM: ["Q&A: 出張申請はいつまで？.json"]}
+    assert "Q: いつまで？" not in await school.text()
+
+
+async def test_short_questions_that_go_on_from_nothing_ask_the_same(school: School) -> None:
+    ids = [await school.asked("VPNは？"), await school.asked("VPNは？")]
+    assert await school.teach(*ids, reference=ids[0]) == AnswerTaken((*ids,), 2)
+
+
 async def test_what_an_answer_closes_can_be_chosen_by_hand(school: School) -> None:
     """One question stands for all of its wording, and the one that is answered is closed whatever is chosen."""
     ids = [await school.asked(text) for text in (*GROUP, GROUP[1])]
@@ -263,6 +290,49 @@ async def test_a_newer_answer_takes_the_place_of_the_older(school: School) -> No
     assert "31日" in await school.text() and "25日" not in await school.text()
 
 
+async def test_a_newer_answer_takes_the_place_of_one_that_was_found_by_other_words(school: School) -> None:
+    first = [await school.asked(text) for text in GROUP[:2]]
+    await school.teach(*first, reference=first[0], answer="10日です。")
+    other = await school.asked(GROUP[1])
+    for _ in range(2):  # again
+        taken = await school.teach(other, answer="12日に変わりました。")
+        assert (taken.refusal, taken.closed) == (None, (other,))
+    assert await school.pairs() == {TEAM: [f"Q&A: {GROUP[0]}.json"]}
+    text = await school.text()
+    assert "12日" in text and "10日" not in text and all(f"Q: {one}" in text for one in GROUP[:2])
+
+
+async def test_what_an_older_answer_says_to_other_questions_stays(school: School) -> None:
+    first = [await school.asked("Wi-Fi の名前は？"), await school.asked("Wi-Fi のパスワードは？")]
+    await school.teach(*first, reference=first[0], closes=[first[1]], answer="kotae と 4711 です。")
+    await school.teach(await school.asked("Wi-Fi のパスワードは"), answer="0815 です。")
+    there = await school.library.documents.listed(collection=ANSWERS)
+    texts = {row.name: await school.library.knowledge.markdown(row) for row in there}
+    assert texts == {
+        "Q&A: Wi-Fi の名前は？.json": "Q: Wi-Fi の名前は？\nA: kotae と 4711 です。",
+        "Q&A: Wi-Fi のパスワードは.json": "Q: Wi-Fi のパスワードは\nA: 0815 です。",
+    }
+    assert {row.author for row in there} == {"U9"}
+
+
+async def test_an_answer_takes_the_place_of_none_that_others_read(school: School) -> None:
+    private = [await school.asked(text, place=SECRET, visibility="private") for text in GROUP[:2]]
+    await school.teach(*private, reference=private[0], answer="10日です。", **IN_SECRET)
+    await school.teach(await school.asked(GROUP[1]), answer="12日です。")
+    there = await school.library.documents.listed(collection=ANSWERS)
+    texts = {row.scope: await school.library.knowledge.markdown(row) for row in there}
+    assert texts[TEAM] == f"Q: {GROUP[1]}\nA: 12日です。"
+    assert texts[scope_of(SECRET)].count("A: 10日です。") == 2 and len(texts) == 2
+
+
+async def test_an_older_answer_whose_text_is_lost_keeps_nobody_from_answering(school: School) -> None:
+    await school.teach(await school.asked())
+    for path in school.library.folder.rglob("*"):
+        if path.is_file():
+            path.unlink()
+    assert (await school.teach(await school.asked("駐車場はどこですか？"), answer="地下です。")).refusal is None
+
+
 async def test_the_collection_is_described_once(school: School) -> None:
     await school.teach(await school.asked("one?"))
     (info,) = await school.library.knowledge.collections(Readers(frozenset({TEAM})))
@@ -303,6 +373,13 @@ async def test_of_two_answers_at_once_the_second_is_told(school: School) -> None
     done = await asyncio.gather(*(school.teach(question, answer=f"{day}日です。") for day in (24, 25)))
     assert [one.closed for one in done] == [(question,), ()] and done[1].refusal is not None
     assert "24日" in await school.text() and "25日" not in await school.text()
+
+
+async def test_a_question_is_not_dismissed_while_its_answer_is_being_kept(school: School) -> None:
+    question = await school.asked()
+    dismissing = school.experts.dismiss(EXPERT, [question], EXPERTS, PUBLIC)
+    taken, dismissed = await asyncio.gather(school.teach(question), dismissing)
+    assert (taken.closed, dismissed.closed) == ((question,), ()) and dismissed.refusal is not None
 
 
 # -- cut short ------------------------------------------------------------------------------------------------------

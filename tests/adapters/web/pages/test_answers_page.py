@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from nicegui import ui
@@ -183,6 +184,19 @@ async def test_all_kinds_are_in_one_list_for_their_readers_and_as_a_file(visit: 
     rows = {row["question"]: row for row in csv.DictReader(io.StringIO(table, newline=""))}
     assert rows["When is the sauna warm?"]["answer"] == "From 17:00." and "'=1+1" in rows
     assert rows[OPEN]["kind"] == "expert" and "Who is leaving?" not in rows
+
+
+async def test_the_file_has_every_wording_and_the_lines_of_an_answer_as_they_stand(site: Site) -> None:
+    code = "Run this:\n\n    if open:\n        ring(  2)"
+    await asked(site, SECRET)
+    await asked(site, OPEN)
+    missed = (await site.app.bot.experts.open(place(GENERAL), audience(GENERAL))).questions
+    ids = {one.question: one.id for one in missed}
+    lesson = AnswerGiven(actor(AKI), place(GENERAL), audience(GENERAL), (*ids.values(),), code, reference=ids[OPEN])
+    assert len((await site.app.bot.experts.answer(replace(lesson, closes=frozenset({ids[SECRET]})))).closed) == 2
+    table = (await site.app.all_pairs.table(readers_of(AKI))).decode("utf-8-sig")
+    rows = [(row["question"], row["answer"]) for row in csv.DictReader(io.StringIO(table, newline=""))]
+    assert rows == [(OPEN, code), (SECRET, code)]
 
 
 async def test_others_pairs_cannot_be_changed(visit: Visit, site: Site) -> None:
