@@ -86,6 +86,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_a_rename_keeps_the_document",),
     ),
     (
+        "Sources: a rename that was cut short keeps the document",
+        SYNC,
+        (" and document not in kept}", "}"),
+        (f"{TESTS}::test_a_rename_that_was_cut_short_keeps_the_document",),
+    ),
+    (
         "Sources: a repository's renames are known also where git does not know from what",
         GIT,
         ("            follow_renames(pages, known)", "            pass"),

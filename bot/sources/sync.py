@@ -205,7 +205,11 @@ class Sync:
         await self._store.note(source.id, page.ref, noted, seen=seen)
 
     async def _gone(self, refs: Sequence[str], known: dict[str, FollowedPage]) -> None:
-        had = [ref for ref in refs if known[ref].document is not None]
+        """A sync that was killed in the middle of a rename has left the document with both pages: it is the one's that
+        is there."""
+        pages = await self._store.pages(self._source.id) if refs else {}
+        kept = {page.document for ref, page in pages.items() if ref not in refs}
+        had = {ref: document for ref in refs if (document := known[ref].document) is not None and document not in kept}
         all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
         if self._keep_gone:
@@ -215,9 +219,8 @@ class Sync:
             self.report.gone = len(had)
             return
         for ref in refs:
-            document = known[ref].document
-            if document is not None and await self._own(document):
-                await self._knowledge.forget(document, at_source=True)
+            if ref in had and await self._own(had[ref]):
+                await self._knowledge.forget(had[ref], at_source=True)
                 self.report.removed += 1
             await self._store.drop(self._source.id, [ref])
 

@@ -431,6 +431,30 @@ async def test_a_page_that_is_renamed_and_changed_in_one_commit_keeps_its_docume
     assert (after.id, after.name) == (before.id, "port.md")
 
 
+@BOTH
+@pytest.mark.parametrize("noted", [True, False])
+async def test_a_rename_that_was_cut_short_keeps_the_document(home: Home, kind: str, noted: bool) -> None:
+    """Killed when the document had its new name, and its page too, but the old page was still noted."""
+    tree = home.tree(kind)
+    tree.write(harbour_md=f"# Harbour\n\n{BODY}\n", boats_md="# Boats\n\nTwelve.\n")
+    await home.follow(tree)
+    before = {row.name: row.id for row in await home.library.documents.listed()}
+    (source,) = await home.store.listed()
+    page = (await home.store.pages(source.id))["harbour.md"]
+    await home.library.knowledge.rename_document(before["harbour.md"], "port.md", None, READERS)
+    if noted:
+        await home.store.note(source.id, "port.md", page)
+    else:  # and nobody can see any more that it is the same page
+        (tree.path / "harbour.md").write_text("# Port\n\nPier ten is new.\n")
+    tree.move("harbour.md", "port.md")
+    await home.sync()
+    assert {row.name: row.id for row in await home.library.documents.listed()} == {
+        "port.md": before["harbour.md"],
+        "boats.md": before["boats.md"],
+    }
+    assert {*await home.store.pages(source.id)} == {"port.md", "boats.md"}
+
+
 # -- rule 5: one page, one source --------------------------------------------------------------------------------------
 
 
