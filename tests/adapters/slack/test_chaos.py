@@ -143,11 +143,13 @@ async def disturb(slack: FakeSlack, home: Path, chance: random.Random) -> None:
 
 
 async def chatter(slack: FakeSlack, roots: Sequence[tuple[str, str]], chance: random.Random) -> None:
-    """What is none of the bot's business."""
+    """What is none of the bot's business: of people it is said by one who asks nothing, as what an asker goes on with is a
+    question without a mention, too."""
     slack.world.add_user("U9", "robot", kind="bot", bot_id="B9")
+    slack.world.add_user("U3", "cho")
     for channel, root in roots:
-        slack.world.channels[channel].members.add("U9")
-        said = await slack.says(channel, "U2", f"Lunch? {CANARY.format(n=channel)}", thread=chance.choice([root, None]))
+        slack.world.channels[channel].members |= {"U3", "U9"}
+        said = await slack.says(channel, "U3", f"Lunch? {CANARY.format(n=channel)}", thread=chance.choice([root, None]))
         await slack.says(channel, "U9", "@kotae I am a bot, too", thread=root)
         await slack.reacts("U1", said, "tada")
         await slack.unfurls(said)
