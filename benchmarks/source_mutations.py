@@ -434,7 +434,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Living: what is gone from its source is not withdrawn",
         "bot/sources/sync.py",
-        ("forget(document, at_source=True)", "forget(document)"),
+        ("forget(had[ref], at_source=True)", "forget(had[ref])"),
         (f"{LIVING}::test_a_page_that_goes_from_a_followed_folder_is_said_to_be_removed",),
     ),
     (

@@ -69,7 +69,7 @@ def chunks(
 
 # -- pairs in Markdown ----------------------------------------------------------------------------------------------
 
-_NEXT_PAIR = re.compile(r"^Q: ", re.MULTILINE)
+NEXT_PAIR = re.compile(r"^Q: ", re.MULTILINE)
 _EMPTY_SECTION = re.compile(r"^#{1,6} [^\n]*\s*(?=^#{1,6} |\Z)", re.MULTILINE)
 
 
@@ -101,7 +101,7 @@ def beside_pairs(markdown: str, pairs: Sequence[QAPair]) -> str:
         fits = begins is not None and markdown.startswith(answer, begins.end())
         part = -1
         if pair.question == last and not fits:
-            following = _NEXT_PAIR.search(markdown, end)
+            following = NEXT_PAIR.search(markdown, end)
             part = markdown.find(answer, start, following.start() if following else None)
         if part >= 0:
             end = max(end, row_end(markdown, part + len(answer)))

@@ -17,7 +17,7 @@ _JAPANESE = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u
 _KANA = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _LETTER = re.compile(r"[^\W\d_]")
 
-HTML_INLINE = frozenset(
+_HTML_INLINE = frozenset(
     re.findall(
         r"\w+",
         "a abbr acronym b bdi bdo big cite code data del dfn em embed font i iframe img input ins kbd"
@@ -33,7 +33,7 @@ HTML_BLOCKS = frozenset(
         " nav ol p pre section summary table tbody td tfoot th thead title tr ul",
     )
 )
-HTML_TAGS = HTML_INLINE | HTML_BLOCKS
+HTML_TAGS = _HTML_INLINE | HTML_BLOCKS
 
 
 def normalise(text: str) -> str:

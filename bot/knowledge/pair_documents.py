@@ -1,11 +1,10 @@
 """Documents of Q/A pairs (csv, tsv, xlsx and JSON rows, and those of experts and of the model): their pairs one by
 one, and the document with one of them in other words. Source: product.md §6 (Q/A pairs: all of them)."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.chunking import beside_pairs, pair_begins, row_end
+from retrieval.chunking import NEXT_PAIR, beside_pairs, pair_begins, row_end
 from retrieval.i18n import Text
 from retrieval.types import Document, Passage, QAPair, RAGToolError
 
@@ -70,9 +69,6 @@ def with_pair(document: Document, stored: Sequence[Passage], was: WrittenPair, p
     return replace(document, markdown=markdown.strip("\n"), pairs=kept) if left else None
 
 
-_BEGINS = re.compile(r"^Q: ", re.MULTILINE)
-
-
 def _goes_on(markdown: str, one: WrittenPair, text: str) -> int | None:
     """The end of an answer's next passage, which may repeat the last sentences; None where another pair begins."""
     following = pair_begins(one.pair.question, markdown, one.end)
@@ -81,7 +77,7 @@ def _goes_on(markdown: str, one: WrittenPair, text: str) -> int | None:
     at = markdown.find(text, one.start, following.start() if following else len(markdown))
     if at >= 0:
         return max(one.end, at + len(text))
-    rest = _BEGINS.search(markdown, one.end)  # it was cut in the middle of what the Markdown has otherwise
+    rest = NEXT_PAIR.search(markdown, one.end)  # it was cut in the middle of what the Markdown has otherwise
     return rest.start() if rest else len(markdown)
 
 

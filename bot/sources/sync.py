@@ -208,7 +208,7 @@ class Sync:
         """A sync that was killed in the middle of a rename has left the document with both pages: it is the one's that
         is there."""
         pages = await self._store.pages(self._source.id) if refs else {}
-        kept = {page.document for ref, page in pages.items() if ref not in refs}
+        kept = {pages[ref].document for ref in pages.keys() - refs}
         had = {ref: document for ref in refs if (document := known[ref].document) is not None and document not in kept}
         all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
