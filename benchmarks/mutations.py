@@ -1796,6 +1796,12 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted",),
     ),
     Mutation(
+        "steps go with a document that they name",
+        "bot/store/withdrawal.py",
+        ("        _empty_steps(db, some, now)\n", ""),
+        (f"{CONFORMANCE}::test_steps_go_with_a_document_that_was_found_and_not_cited",),
+    ),
+    Mutation(
         "what went just before an answer was stored",
         "bot/turns/turns.py",
         ("            answer = await self._still_theirs(turn, answer)\n", ""),

@@ -1,5 +1,5 @@
-"""Answers and cards that quote a document which is forgotten, or which fewer people may read: their quotations go, and
-what was posted of them is put in order by whoever serves the platform (`bot.turns`, `adapters/shared/recovery.py`).
+"""Answers, steps and cards with the words of a document which is forgotten, or which fewer people may read: those words
+go, and what was posted is put in order by whoever serves the platform (`bot.turns`, `adapters/shared/recovery.py`).
 
 Source: product.md §3 ("forgotten is gone from every search at once"); reliability.md R11 and R61.
 """
@@ -36,12 +36,28 @@ def withdraw(
     for at in range(0, len(touched), AT_ONCE):
         some = touched[at : at + AT_ONCE]
         scrub(db, documents, some)
+        _empty_steps(db, some, now)
         _redact_all(db, documents, some, now)
     _strip(db, documents)
 
 
 def _scopes(asked: Incoming) -> frozenset[str]:
     return frozenset(readers(asked.place, asked.audience, asked.thread).scopes)
+
+
+def _empty_steps(db: Connection, some: Sequence[str], now: datetime) -> None:
+    """Steps name what was found, and thoughts may quote it: what is posted of them counts as a message that waited for
+    steps which never came, so the view of its platform takes it away when the answer is shown again."""
+    posted_steps = (posts.c.kind == "steps") & posts.c.about.in_(some)
+    drawn_steps = (messages.c.kind == "steps") & messages.c.about.in_(some)
+    turns_of = select(posts.c.about).where(posted_steps).union(select(messages.c.about).where(drawn_steps))
+    shown = db.scalars(turns_of).all()
+    db.execute(update(posts).where(posted_steps).values(data={"placeholder": True}))
+    for row in db.execute(select(messages.c.id, messages.c.data).where(drawn_steps)).all():
+        left = {name: value for name, value in row.data.items() if name != "summary"} | {"lines": []}
+        db.execute(update(messages).where(messages.c.id == row.id).values(text="", data=left))
+    for turn in shown:
+        show_again(db, turn, now)
 
 
 def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str], now: datetime) -> None:

@@ -95,6 +95,9 @@ class MemoryThread(TurnView):
     async def answer(self, answered: Answered) -> None:
         if self._lines:
             await self._put("steps", self._summary.text(answered.seconds, "en"))
+        for post in await self._bot.outbox.of(self._claimed.id):
+            if post.data.get("placeholder"):  # of what it found something is withdrawn
+                self._platform.messages.pop(post.message or "", None)
         below = f"\n[{asking.LABEL.en}]" if answered.person else ""
         await self._put("answer", answer_markdown(answered, "en") + below)
 

@@ -21,7 +21,7 @@ from bot.store.documents import Documents
 from bot.store.engine import change, rows
 from bot.store.notifications import Notices, Telling
 from bot.store.schema import answers as answer_table
-from bot.store.schema import feedback, posts, questions, searches, traces, turns
+from bot.store.schema import feedback, messages, posts, questions, searches, traces, turns
 from bot.store.vector_stores import VectorStores
 from bot.store.withdrawal import withdraw
 from bot.turns.living import LivingAnswers
@@ -419,24 +419,44 @@ async def withdrawn(it: Process, *hits: Hit) -> None:
 
 
 async def test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted(place: World) -> None:
-    """Also when the bot was away at that time; the rest of the answer stays, and nobody is answered twice."""
+    """Also when the bot was away at that time; the rest of the answer stays, and nobody is answered twice. Its steps
+    go, as they name what was found."""
     async with place.process(says(*QUOTING)) as it:
         asked = await place.says(BETTER)
-        (steps, before) = await place.answered(asked, "pier seven")
+        (_, before) = await place.answered(asked, "pier seven")
         assert "The whale starts" in before
         await withdrawn(it, PLAN)
-        await until(lambda: place.thread(asked), lambda said: "The whale starts" not in "".join(said))
+        await until(lambda: place.thread(asked), lambda said: len(said) == 1 and "The whale starts" not in said[0])
         await place.quiet()
-        shown = await place.thread(asked)
-        assert len(shown) == 2 and shown[0] == steps, shown
-        assert WITHDRAWN.en in shown[1] and "pier seven" in shown[1] and "plan.md" not in shown[1]
+        (shown,) = await place.thread(asked)
+        assert WITHDRAWN.en in shown and "pier seven" in shown and "plan.md" not in shown
         assert len(it.player.asks) == 1
         await withdrawn(it, PIER)
     async with place.process() as it:
         await until(lambda: place.thread(asked), lambda said: "pier seven" not in "".join(said))
         await place.quiet()
-        shown = await place.thread(asked)
-        assert len(shown) == 2 and WITHDRAWN.en in shown[1] and shown[1].count(WITHDRAWN.en) == 1
+        (shown,) = await place.thread(asked)
+        assert shown.count(WITHDRAWN.en) == 1
+
+
+async def test_steps_go_with_a_document_that_was_found_and_not_cited(place: World) -> None:
+    said = (
+        Thought("The plan of plan.md is of no use here."),
+        ToolReturned("1", "search_rag_knowledge_base", "2 passages", (PLAN, PIER)),
+        Thought("The plan says that the whale starts in May, which nobody asked for."),
+        Answered("Ships moor at pier seven. [1]", (Citation(1, "pier.md", "docs", 0, "Ships moor"),), confidence=0.9),
+    )
+    async with place.process(says(*said)) as it:
+        asked = await place.says(BETTER)
+        (_, before) = await place.answered(asked, "pier seven")
+        await withdrawn(it, PLAN)
+        kept = await rows(it.data.engine, select(posts.c.data).where(posts.c.kind == "steps"))
+        drawn = await rows(it.data.engine, select(messages.c.text, messages.c.data).where(messages.c.kind == "steps"))
+        assert "whale" not in f"{kept}{drawn}"
+        await until(lambda: place.thread(asked), lambda said: len(said) == 1)
+        await place.quiet()
+        assert await place.thread(asked) == [before]
+        assert len(it.player.asks) == 1
 
 
 async def test_the_quotation_of_a_withdrawn_document_leaves_cards(place: World) -> None:
