@@ -7,7 +7,7 @@ Source: product.md §4; reliability.md R11 and R19.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adapters.markdown.events import one_line, shortened
@@ -86,6 +86,11 @@ CORRECTED = Text(
 PAGE_CHANGED = Text(
     en="{asker} A page that my answer to your question “{question}” rests on has changed:",
     ja="{asker} ご質問「{question}」への回答のもとになったページに変更がありました:",
+)
+NOT_HERE = Text(
+    en="Others can read this thread by now, and not the answer. Ask me again in a direct message.",
+    ja="このスレッドは、回答の閲覧権限がない人にも見えるようになったため、ここには表示しません。"
+    "ダイレクトメッセージで、もう一度質問してください。",
 )
 BY = Text(en=", from {who}", ja="（{who} さんより）")
 
@@ -263,16 +268,17 @@ class DigestCards:
             self.tasks.start(self._tell(notice), f"{self.platform}-notice")
 
     async def _tell(self, notice: Notice) -> None:
-        """Others may read its thread than when somebody asked there: they are not told what is not theirs to read.
-        While nobody can say who they are, it waits."""
+        """Others may read its thread than when somebody asked there: what is not theirs to read is not told there, only
+        that there is something. While nobody can say who they are, it waits."""
         audience = await self.audience_of(notice.place.channel)
         if audience.visibility == "unknown":
             log.info("who reads the thread of a notice is not known; trying again")
         elif await self.bot.experts.notices.readable(notice, audience):
             await self.tell(notice)
-        else:
-            log.info("a notice is not said: others read its thread by now")
+        elif notice.of_page:
             await self.bot.experts.notices.said(notice)
+        else:
+            await self.tell(replace(notice, answer=NOT_HERE.to(notice.language), by=None))
 
     def _settle(self, card: Post, how: Text, name: str) -> None:
         """Cards whose question is not open any more say so, and the askers are told."""

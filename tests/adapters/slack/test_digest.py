@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from adapters.runner import announcing, digest_target, posting
+from adapters.shared.expert_answers import NOT_HERE
 from bot.errors import SettingsError, StoreError
 from bot.records import Period
 from bot.store.audit import Audit
@@ -598,3 +599,4 @@ async def test_an_answer_is_told_where_its_readers_read_by_then_and_nowhere_else
 
         await until(waiting, lambda left: not left)
         assert not told(slack, thread, PIER)()
+        assert told(slack, thread, NOT_HERE.en)() and not told(slack, thread, ", from ")()
