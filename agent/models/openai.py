@@ -165,7 +165,7 @@ class OpenAIModel:
         Once `reply` is whole, whatever goes wrong with the rest of the stream is no matter.
         """
         clock, left = get_running_loop().time, self._timeout
-        async with aclosing(self._chunks(body)) as chunks:
+        async with aclosing(self._chunks(body, reply)) as chunks:
             while True:
                 started = clock()
                 try:
@@ -182,7 +182,7 @@ class OpenAIModel:
                 left -= clock() - started
                 yield chunk
 
-    async def _chunks(self, body: Json) -> AsyncGenerator[Json, None]:
+    async def _chunks(self, body: Json, reply: Reply) -> AsyncGenerator[Json, None]:
         async with self._http.sse(
             self._url, method="POST", content=encoded(body), headers=headers(self._key)
         ) as source:
@@ -193,12 +193,14 @@ class OpenAIModel:
             kind = response.headers.get("content-type", "")
             if kind.startswith("application/json"):
                 yield self._chunk(await _whole(response))  # from a server that does not stream
+                reply.done()
                 return
             if not kind.startswith("text/html"):  # servers of a few lines name their stream as they like
                 response.headers["content-type"] = "text/event-stream"
             async with aclosing(aiter(source)) as events:  # type: ignore[type-var]  # a generator, typed as an iterator
                 async for event in events:
                     if event.data.strip() == "[DONE]":
+                        reply.done()
                         return
                     if event.data.strip():
                         yield self._chunk(event.data)

@@ -60,6 +60,12 @@ class Reply:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ModelProtocolError(f"a chunk of unknown shape: {type(error).__name__}") from None
 
+    def done(self) -> None:
+        """The server has said that this is all. Servers of a few lines give no reason beside that; where nothing has
+        come, it was no reply."""
+        if self.says_something:
+            self.finish = self.finish or "stop"
+
     def end(self) -> Iterator[Part]:
         """The text held back to see whether a tag would come of it."""
         yield from self._sorted(self._tags.end())

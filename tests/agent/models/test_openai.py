@@ -327,6 +327,14 @@ async def test_with_a_finish_reason_nobody_knows_what_is_whole_counts() -> None:
         assert last(await parts(server)).calls[0].arguments == {"query": "a"}
 
 
+@pytest.mark.parametrize("ending", ["end", "whole"])
+async def test_a_server_that_gives_no_finish_reason_has_said_all_when_it_says_so(ending: Any) -> None:
+    replies = Reply(text("Yes."), None, ending), Reply((*call(SEARCH, A),), None, ending)
+    async with FakeOpenAI(*replies) as server:
+        assert last(await parts(server)).text == "Yes."
+        assert last(await parts(server)).calls[0].arguments == A
+
+
 async def test_a_server_that_does_not_stream() -> None:
     reply = Reply((*text("Yes."), *call(SEARCH, A, index=None)), "tool_calls", "whole")
     async with FakeOpenAI(reply) as server:
