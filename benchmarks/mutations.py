@@ -1774,7 +1774,7 @@ MUTATIONS = (
     Mutation(
         "a forgotten document leaves what was answered",
         "bot/store/documents.py",
-        ("                await db.run_sync(withdraw, names, now)\n", ""),
+        ("await db.run_sync(withdraw, names, now)", "pass"),
         (WITHDRAWN,),
     ),
     Mutation(
@@ -1800,6 +1800,12 @@ MUTATIONS = (
         "bot/store/withdrawal.py",
         ("        _empty_steps(db, some, now)\n", ""),
         (f"{CONFORMANCE}::test_steps_go_with_a_document_that_was_found_and_not_cited",),
+    ),
+    Mutation(
+        "what is shown again leaves room for the questions of today",
+        "bot/store/turns.py",
+        (".order_by(turns.c.finished_at.desc()).limit(room)", ".order_by(turns.c.finished_at.desc())"),
+        (WITHDRAWN,),
     ),
     Mutation(
         "what went just before an answer was stored",

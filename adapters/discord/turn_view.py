@@ -69,6 +69,7 @@ class DiscordThread(ThreadView):
         self._rest = rest
         self._bot = bot
         self._turn = claimed.id
+        self._edited = claimed.edits > 0
         self._language = language
         self._clock = clock
         self._sleep = sleep
@@ -78,7 +79,8 @@ class DiscordThread(ThreadView):
         self._answered = False
 
     async def begin(self) -> None:
-        """Show that the question has arrived; returns before that has reached Discord."""
+        """Show that the question has arrived, unless its answer is only shown again; returns before that has reached
+        Discord."""
         earlier: list[Post] = []
         try:
             earlier = await self._bot.outbox.of(self._turn)
@@ -86,7 +88,8 @@ class DiscordThread(ThreadView):
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._saying.resume(earlier)
         self._steps.resume(earlier)
-        self._alive = asyncio.create_task(self._live(), name="discord-typing")
+        if self._edited or not any(post.kind == "answer" and post.message for post in earlier):
+            self._alive = asyncio.create_task(self._live(), name="discord-typing")
 
     async def step(self, event: Step) -> None:
         self._steps.add(event)

@@ -84,13 +84,15 @@ class SlackThread(TurnView):
         self._refused: set[int] = set()  # parts of the answer that were surely not posted
 
     async def begin(self) -> None:
-        """Show that the question has arrived; returns before that has reached Slack."""
+        """Show that the question has arrived, unless its answer is only shown again; returns before that has reached
+        Slack."""
         try:
             self._earlier = await self._bot.outbox.of(self._turn)
         except StoreError as error:
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._steps.resume(self._earlier)
-        self._alive = asyncio.create_task(self._live(), name="slack-status")
+        if self._edited or not any(post.kind == "answer" and post.message for post in self._earlier):
+            self._alive = asyncio.create_task(self._live(), name="slack-status")
 
     async def step(self, event: Step) -> None:
         match event:

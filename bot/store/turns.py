@@ -18,6 +18,8 @@ from sqlalchemy import (
     bindparam,
     case,
     exists,
+    func,
+    not_,
     or_,
     select,
     tuple_,
@@ -41,6 +43,8 @@ from retrieval.text import normalise
 
 State = Literal["waiting", "running", "answered", "done"]
 Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
+
+SIDE_BY_SIDE = 20  # answers that a process shows again at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,11 +302,18 @@ class TurnStore:
         return [Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in found]
 
     async def unfinished(self, platform: str, *, now: datetime, held: Collection[str] = ()) -> list[Incoming]:
-        """The open questions of a platform that nobody living holds, oldest first."""
+        """The open questions of a platform that nobody living holds, oldest first. Of those that are only shown again
+        (thousands, where a document is forgotten that many answers rest on) the latest, and no more than this process
+        shows side by side."""
 
         def unfinished(db: Connection) -> list[Incoming]:
-            its = (turns.c.platform == platform, turns.c.state != "done", free(turns, present(db, now)))
-            found = db.execute(select(turns).where(*its).order_by(turns.c.sequence))
+            its = (turns.c.platform == platform, free(turns, present(db, now)))
+            again = and_(turns.c.state == "answered", posted(turns.c.id))
+            asked = select(turns).where(*its, turns.c.state != "done", not_(again)).order_by(turns.c.sequence)
+            showing = select(func.count()).where(turns.c.id.in_(held), again)
+            room = max(0, SIDE_BY_SIDE - (db.scalar(showing) or 0))
+            latest = select(turns).where(*its, again).order_by(turns.c.finished_at.desc()).limit(room)
+            found = [*db.execute(asked), *db.execute(latest)]
             return [incoming(row) for row in found if row.id not in held]
 
         return await look(self._engine, unfinished)

@@ -449,6 +449,7 @@ async def test_steps_go_with_a_document_that_was_found_and_not_cited(place: Worl
     async with place.process(says(*said)) as it:
         asked = await place.says(BETTER)
         (_, before) = await place.answered(asked, "pier seven")
+        signs = place.signs()
         await withdrawn(it, PLAN)
         kept = await rows(it.data.engine, select(posts.c.data).where(posts.c.kind == "steps"))
         drawn = await rows(it.data.engine, select(messages.c.text, messages.c.data).where(messages.c.kind == "steps"))
@@ -456,7 +457,7 @@ async def test_steps_go_with_a_document_that_was_found_and_not_cited(place: Worl
         await until(lambda: place.thread(asked), lambda said: len(said) == 1)
         await place.quiet()
         assert await place.thread(asked) == [before]
-        assert len(it.player.asks) == 1
+        assert len(it.player.asks) == 1 and place.signs() == signs
 
 
 async def test_the_quotation_of_a_withdrawn_document_leaves_cards(place: World) -> None:

@@ -16,6 +16,7 @@ from tests.adapters.acting import Act, Player, process, serving, settings, until
 from tests.adapters.discord import service as discord_service
 from tests.adapters.memory_platform import MemoryAdapter, MemoryPlatform
 from tests.adapters.slack import service as slack_service
+from tests.adapters.slack.stage import STATUS
 from tests.adapters.web import stage as web_stage
 from tests.fakes.discord_fake import BEN, FakeDiscord
 from tests.fakes.discord_fake import GENERAL as DISCORD_GENERAL
@@ -79,6 +80,10 @@ class World(ABC):
     async def cards(self) -> list[str]:
         """What the bot says in the channel itself."""
 
+    def signs(self) -> int:
+        """How often the platform was told that the bot is at work, beside what it posts."""
+        return 0
+
     async def answered(self, message: str, text: str) -> list[str]:
         """What stands in the thread once its last message has this text and nothing is at work."""
 
@@ -122,6 +127,10 @@ class SlackWorld(World):
     def _serves(self, *acts: Act, look_every: float) -> Any:
         return slack_service.bot(self.fake, self.home, *acts, look_every=look_every)
 
+    def signs(self) -> int:
+        said = (each.arguments.get("status") for each in self.fake.journal.entries if each.method == STATUS)
+        return sum(map(bool, said))
+
     async def says(self, text: str, thread: str = "", who: str = "ann") -> str:
         return await self.fake.says(self.channel, {"ann": "U1", "ben": "U2"}[who], text, thread=thread or None)
 
@@ -163,6 +172,9 @@ class DiscordWorld(World):
 
     def _serves(self, *acts: Act, look_every: float) -> Any:
         return discord_service.bot(self.fake, self.home, *acts, look_every=look_every)
+
+    def signs(self) -> int:
+        return sum(each.route == "POST /channels/{channel}/typing" for each in self.fake.journal.entries)
 
     async def says(self, text: str, thread: str = "", who: str = "ann") -> str:
         if thread and thread not in self.fake.world.channels:

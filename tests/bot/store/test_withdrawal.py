@@ -10,6 +10,7 @@ from agent.events import Answered, Citation, Thought, ToolReturned
 from agent.outcomes import unknown
 from bot.access import scope_of
 from bot.records import DocumentRow
+from bot.store import turns as store_turns
 from bot.store import withdrawal
 from bot.store.changed_documents import ChangedDocuments
 from bot.store.conversations import Conversations
@@ -129,6 +130,24 @@ async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_post
         assert await home.trace(turn) == [True, True, False, False]
     assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}
     assert [one.message for one in await TurnStore(home.engine).unfinished("slack", now=NOW)] == ["1" * 32]
+
+
+async def test_of_many_answers_that_are_shown_again_a_process_has_a_few_in_hand(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_turns, "SIDE_BY_SIDE", 2)
+    unshown, *shown = (n * 32 for n in "1234")
+    for turn in shown:
+        await home.answered(turn, GENERAL, "public")
+    await home.answered(unshown, GENERAL, "public", posted=False, shown=False)
+    inbox = TurnStore(home.engine)
+    await inbox.release(unshown, owner="me", now=NOW)
+    await home.forget(PLAN)
+    first, *again = await home.left()
+    assert first.message == unshown and len(again) == 2 and {one.message for one in again} < {*shown}
+    (held,) = (await inbox.claim({"x": again[0]}, owner="me", now=NOW, until=NOW + timedelta(1))).values()
+    left = await inbox.unfinished("slack", now=NOW, held={held.id})
+    assert [one.message for one in left if one.message != unshown] == [one.message for one in again[1:]]
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
