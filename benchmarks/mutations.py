@@ -1957,26 +1957,38 @@ def run(tree: Path, tests: Sequence[str]) -> tuple[int, str]:
     return done.returncode, failed[1] if failed else (last[-1] if last else "")
 
 
-@contextmanager
-def mutated(tree: Path, mutation: Mutation) -> Iterator[None]:
+def taken_out(mutation: Mutation, tree: Path) -> tuple[str, str]:
+    """The text of its file in `tree`, and that without the safeguard. Raises Misplaced where the first does not have it
+    exactly once, or the other is no code any more."""
     file = tree / mutation.file
     before = file.read_text(encoding="utf-8") if file.exists() else ""
     old, new = mutation.change
     if before.count(old) != 1:
         raise Misplaced(f"{mutation.safeguard}: {mutation.file} has {before.count(old)} times {old!r}")
-    file.write_text(before.replace(old, new), encoding="utf-8")
+    after = before.replace(old, new)
+    if file.suffix == ".py":
+        try:
+            compile(after, mutation.file, "exec")
+        except SyntaxError as error:
+            raise Misplaced(f"{mutation.safeguard}: {mutation.file} is no code without it: {error}") from None
+    return before, after
+
+
+@contextmanager
+def mutated(tree: Path, mutation: Mutation) -> Iterator[None]:
+    before, after = taken_out(mutation, tree)
+    (tree / mutation.file).write_text(after, encoding="utf-8")
     try:
         yield
     finally:
-        file.write_text(before, encoding="utf-8")
+        (tree / mutation.file).write_text(before, encoding="utf-8")
 
 
 def main(only: str, baseline: bool) -> int:
     chosen = [each for each in MUTATIONS if only in each.safeguard]
     with copied() as tree:
         for mutation in chosen:
-            with mutated(tree, mutation):  # every one has its place, before the first test runs
-                pass
+            taken_out(mutation, tree)  # every one has its place, before the first test runs
         if baseline:
             tests = dict.fromkeys(test for mutation in chosen for test in mutation.tests)
             status, said = run(tree, [*tests])
