@@ -1798,8 +1798,20 @@ MUTATIONS = (
     Mutation(
         "steps go with a document that they name",
         "bot/store/withdrawal.py",
-        ("        _empty_steps(db, some, now)\n", ""),
+        ("    for turn in empty_steps(db, some):\n", "    for turn in ():\n"),
         (f"{CONFORMANCE}::test_steps_go_with_a_document_that_was_found_and_not_cited",),
+    ),
+    Mutation(
+        "steps that are folded while their document goes",
+        "bot/store/turns.py",
+        ("                empty_steps(db, withheld(db, again))", "                pass"),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "what went before an answer was stored leaves its trace",
+        "bot/turns/turns.py",
+        ("        message, found = turn.claimed.message, turn.recording.found\n", "        message = turn.claimed.message\n        found = {d: n for d, n in turn.recording.found.items() if d in map(turn.recording.document, answer.citations)}\n"),
+        ("tests/bot/turns/test_turns.py::test_a_document_that_was_only_found_and_went_meanwhile_leaves_the_trace",),
     ),
     Mutation(
         "what is shown again leaves room for the questions of today",
@@ -1816,7 +1828,7 @@ MUTATIONS = (
     Mutation(
         "what went just before an answer was stored is not kept",
         "bot/turns/turns.py",
-        ("            await finished(self._inbox.withdraw(turn.claimed, gone))\n", "            pass\n"),
+        ("        await finished(self._inbox.withdraw(turn.claimed, gone))\n", "        pass\n"),
         (WITHDRAWN_LATE,),
     ),
     Mutation(

@@ -92,6 +92,11 @@ def scrub(db: Connection, forgotten: Collection[str], asked: Collection[str]) ->
     )
 
 
+def withheld(db: Connection, some: Collection[str]) -> set[str]:
+    """Of these turns those of which something is withheld for the sake of a forgotten document."""
+    return {*db.scalars(select(traces.c.turn).where(traces.c.turn.in_(some), traces.c.event.is_(None)).distinct())}
+
+
 def _sources(turn: str, steps: Sequence[Noted]) -> Iterable[Json]:
     cited = {document for step in steps for document in step.cited}
     found: dict[str, Json] = {}

@@ -35,9 +35,9 @@ from bot.store.engine import at_place, change, execute, insert, look, on_server,
 from bot.store.erasure import forget_answer, forget_searches
 from bot.store.leases import free, lease, present, renew
 from bot.store.schema import answers, messages, posts, turns
-from bot.store.traces import Noted, keep_traces
+from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.store.withdrawal import posted, redact
+from bot.store.withdrawal import empty_steps, posted, withdraw_from
 from bot.types import EDITS, Claimed, Incoming
 from retrieval.text import normalise
 
@@ -211,6 +211,7 @@ class TurnStore:
             again = set(db.scalars(rewritten.where(answers.c.show_at <= now, posted(answers.c.turn))))
             if again:
                 db.execute(update(answers).where(answers.c.turn.in_(again)).values(show_at=None))
+                empty_steps(db, withheld(db, again))  # which were drawn anew with this answer
             for turn, owner, _ in shown:
                 if turn in again:
                     db.execute(update(turns).where(_mine(turn, owner)).values(owner=None, lease_until=now, attempts=0))
@@ -220,9 +221,9 @@ class TurnStore:
         await change(self._engine, mark)
         return [None] * len(shown)
 
-    async def withdraw(self, turn: str, documents: Collection[str], now: datetime) -> None:
-        """Take what an answer quotes of documents (by name) out of it: they went before it was stored."""
-        await change(self._engine, lambda db: redact(db, turn, documents, now))
+    async def withdraw(self, turn: str, documents: Mapping[str, str], now: datetime) -> None:
+        """Take documents (names by id) out of an answer, its trace and its steps: they went before it was stored."""
+        await change(self._engine, lambda db: withdraw_from(db, [turn], documents, now))
 
     async def show_later(self, turn: str, *, at: datetime) -> None:
         """Its answer stands in its thread as it was before, and could not be put in order there: again then."""

@@ -34,30 +34,36 @@ def withdraw(
     asked = ((row.id, incoming(row)) for row in db.execute(found))
     touched = [turn for turn, one in asked if not still_read(_scopes(one))]
     for at in range(0, len(touched), AT_ONCE):
-        some = touched[at : at + AT_ONCE]
-        scrub(db, documents, some)
-        _empty_steps(db, some, now)
-        _redact_all(db, documents, some, now)
+        withdraw_from(db, touched[at : at + AT_ONCE], documents, now)
     _strip(db, documents)
+
+
+def withdraw_from(db: Connection, some: Sequence[str], documents: Mapping[str, str], now: datetime) -> None:
+    """Inside the caller's transaction: take these documents (names by id) from turns, AT_ONCE at most, whose readers
+    may not read them any more. What was posted is shown again in the same place by whoever serves its platform."""
+    scrub(db, documents, some)
+    _redact_all(db, documents, some, now)
+    for turn in empty_steps(db, some):
+        show_again(db, turn, now)
 
 
 def _scopes(asked: Incoming) -> frozenset[str]:
     return frozenset(readers(asked.place, asked.audience, asked.thread).scopes)
 
 
-def _empty_steps(db: Connection, some: Sequence[str], now: datetime) -> None:
+def empty_steps(db: Connection, some: Collection[str]) -> set[str]:
     """Steps name what was found, and thoughts may quote it: what is posted of them counts as a message that waited for
-    steps which never came, so the view of its platform takes it away when the answer is shown again."""
-    posted_steps = (posts.c.kind == "steps") & posts.c.about.in_(some)
-    drawn_steps = (messages.c.kind == "steps") & messages.c.about.in_(some)
-    turns_of = select(posts.c.about).where(posted_steps).union(select(messages.c.about).where(drawn_steps))
-    shown = db.scalars(turns_of).all()
-    db.execute(update(posts).where(posted_steps).values(data={"placeholder": True}))
-    for row in db.execute(select(messages.c.id, messages.c.data).where(drawn_steps)).all():
+    steps which never came, so the view of its platform takes it away when the answer is shown again. Returns the turns
+    that had steps."""
+    of_turns = (posts.c.kind == "steps") & posts.c.about.in_(some)
+    emptied = update(posts).where(of_turns).values(data={"placeholder": True}).returning(posts.c.about)
+    found = {*db.scalars(emptied)}
+    of_rooms = (messages.c.kind == "steps") & messages.c.about.in_(some)
+    for row in db.execute(select(messages.c.id, messages.c.about, messages.c.data).where(of_rooms)).all():
         left = {name: value for name, value in row.data.items() if name != "summary"} | {"lines": []}
         db.execute(update(messages).where(messages.c.id == row.id).values(text="", data=left))
-    for turn in shown:
-        show_again(db, turn, now)
+        found.add(row.about)
+    return found
 
 
 def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str], now: datetime) -> None:
@@ -68,10 +74,10 @@ def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str
     missed = select(answers.c.turn).where(answers.c.turn.in_(some), answers.c.outcome == "unknown")
     names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}
     for turn, theirs in names.items():
-        redact(db, turn, theirs, now)
+        _redact(db, turn, theirs, now)
 
 
-def redact(db: Connection, turn: str, names: Collection[str], now: datetime) -> None:
+def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) -> None:
     """Inside the caller's transaction: an answer without documents of these names. One that was posted counts as one
     that is stored and not shown yet: whoever serves its platform shows it again, in the same place."""
     row = db.execute(

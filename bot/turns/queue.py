@@ -7,7 +7,7 @@ Source: reliability.md R1, R3, R5 and R9.
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -127,8 +127,8 @@ class TurnQueue:
         """Store the answer, its cost and its misses at once. Raises LostError, StoreError."""
         await self._rows.finish(claimed, answer, owner=self.owner, steps=steps, misses=misses, now=self._clock())
 
-    async def withdraw(self, claimed: Claimed, documents: Collection[str]) -> None:
-        """Take what its answer quotes of documents (by name) out of it. Raises StoreError."""
+    async def withdraw(self, claimed: Claimed, documents: Mapping[str, str]) -> None:
+        """Take documents (names by id) out of its answer, its trace and its steps. Raises StoreError."""
         await self._rows.withdraw(claimed.id, documents, self._clock())
 
     def finish_later(

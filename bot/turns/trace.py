@@ -60,6 +60,7 @@ class Recording:
         self._clock = clock
         self._start = clock()
         self._known: dict[tuple[str, str, int], str] = {}  # the document of each passage that was found
+        self.found: dict[str, str] = {}  # the names of these documents, by id
         self.steps: list[Noted] = []
 
     def began(self, strategy: str | None, collections: Sequence[str]) -> None:
@@ -97,6 +98,7 @@ class Recording:
         for hit in event.hits[:MAX_HITS]:
             passage = hit.passage
             self._known[passage.collection, passage.document, passage.chunk] = passage.document_id
+            self.found[passage.document_id] = passage.document
             found[passage.document_id] = max(hit.relevance, found.get(passage.document_id, 0.0))
             hits.append(_hit(hit))
         result = {"id": event.id[:MAX_NAME], "name": event.name[:MAX_NAME], "summary": event.summary[:MAX_ARGUMENT]}

@@ -462,15 +462,17 @@ class Turns:
 
     async def _still_theirs(self, turn: _Turn, answer: Answered) -> Answered:
         """A stored answer without what was withdrawn before it was stored; what is withdrawn since leaves it anyway."""
-        message = turn.claimed.message
-        ids = {one.document: id for one in answer.citations if (id := turn.recording.document(one)) is not None}
-        if not ids:
+        message, found = turn.claimed.message, turn.recording.found
+        if not found:
             return answer
-        left = await self._readable([*ids.values()], readers(message.place, message.audience, message.thread))
-        gone = {name for name, id in ids.items() if id not in left}
-        if gone:
-            await finished(self._inbox.withdraw(turn.claimed, gone))
-        return without(answer, gone, turn.language)
+        left = await self._readable([*found], readers(message.place, message.audience, message.thread))
+        gone = {id: name for id, name in found.items() if id not in left}
+        if not gone:
+            return answer
+        await finished(self._inbox.withdraw(turn.claimed, gone))
+        cited = {turn.recording.document(one) for one in answer.citations}
+        theirs = gone.keys() if answer.outcome == "unknown" else gone.keys() & cited
+        return without(answer, {gone[id] for id in theirs}, turn.language)
 
     async def _store(self, turn: _Turn, answer: Answered) -> Answered:
         """The answer as it is stored, or why it could not be. Raises LostError."""

@@ -181,6 +181,17 @@ async def test_what_is_withdrawn_while_an_answer_is_being_posted_leaves_it_right
     assert await home.states() == {"1" * 32: "done", "2" * 32: "done"}
 
 
+async def test_steps_that_are_folded_while_their_document_goes_are_emptied_once_they_stand(home: Home) -> None:
+    turn = "1" * 32
+    await home.answered(turn, GENERAL, "public", shown=False)
+    box, steps = Outbox(home.engine), Post(turn, "steps", 0, GENERAL, turn, "2.0", {"lines": ["plan.md says May"]})
+    await home.forget(PLAN)
+    await box.confirm(steps)
+    await home.shows(turn)
+    (left,) = [post for post in await box.of(turn) if post.kind == "steps"]
+    assert left.data == {"placeholder": True} and await home.states() == {turn: "answered"}
+
+
 async def test_a_document_for_fewer_leaves_the_answers_of_those_who_may_not_read_it_any_more(home: Home) -> None:
     await home.answered("1" * 32, GENERAL, "public")
     await home.answered("2" * 32, LEADS, "private")

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -97,6 +98,7 @@ async def test_what_is_withdrawn_between_the_last_check_and_the_store_is_not_quo
 
     async def act(ask: Ask) -> Events:
         yield ToolReturned("1", "search", "2 passages", hits)
+        yield Thought("The plan says May.")
         if change == "forgotten":
             await documents.forget(plan.id, generation=3)
         else:
@@ -109,6 +111,27 @@ async def test_what_is_withdrawn_between_the_last_check_and_the_store_is_not_quo
     assert kept is not None
     for one in (answered, kept.answered):
         assert "May" not in one.text and "At seven. [2]" in one.text and one.citations == cited[1:]
+    assert "May" not in str(await Traces(engine).of(answered.turn))
+    await engine.dispose()
+
+
+async def test_a_document_that_was_only_found_and_went_meanwhile_leaves_the_trace(
+    start: Start, sqlite_url: str
+) -> None:
+    hit = Hit(Passage("docs", "p" * 32, "plan.md", 0, "text", TEAM), {}, 0.9)
+
+    async def act(ask: Ask) -> Events:
+        yield ToolReturned("1", "search", "1 passage", (hit,))
+        yield Thought("The plan says May, which nobody asked for.")
+        yield Answered("Of other things.")
+
+    async def readable(documents: Collection[str], readers: Readers) -> Collection[str]:
+        return ()
+
+    engine = connect(sqlite_url)
+    bot = start(act, on=engine, readable=readable)
+    answered = await bot.answer(question())
+    assert answered.text == "Of other things." and "May" not in str(await Traces(engine).of(answered.turn))
     await engine.dispose()
 
 
