@@ -23,7 +23,7 @@ from bot.store.homes import Homes
 from bot.store.inspection import Condition, condition, file_of, server_condition
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
-from retrieval.i18n import Text, filled
+from retrieval.i18n import Text, filled, os_reason
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
 from retrieval.sparse import TOKENIZER
@@ -114,7 +114,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
     except StoreError as error:
         return [fault(error.said, SERVER)]
     except OSError as error:
-        return [fault(filled(_UNREADABLE, what=what, why=error.strerror or ""), _PERMISSION)]
+        return [fault(filled(_UNREADABLE, what=what, why=os_reason(error)), _PERMISSION)]
     if found.whole == "damaged":
         return [fault(filled(_DAMAGED, what=what), _FROM_BACKUP)]
     remarks = []

@@ -17,7 +17,7 @@ from bot.config.settings import Settings
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.operations.restore_marker import unfinished
 from retrieval.disk import ROOM_TO_ADD
-from retrieval.i18n import Text, filled
+from retrieval.i18n import Text, filled, os_reason
 
 GIB = 2**30
 ENOUGH_DISK = GIB
@@ -95,7 +95,7 @@ def _home(settings: Settings) -> list[Remark]:
         if there == folder.absolute():
             probe(folder)  # says what no bit of the mode does: a read-only disk, a full one
     except OSError as error:
-        said = filled(_NO_FOLDER, folder=shown, why=error.strerror or type(error).__name__)
+        said = filled(_NO_FOLDER, folder=shown, why=os_reason(error))
         return [fault(said, FREE_SOME if error.errno in (errno.ENOSPC, errno.EDQUOT) else remedy)]
     found = []
     if there != folder.absolute():
@@ -141,7 +141,7 @@ async def log(settings: Settings) -> Sequence[Remark]:
             if path.exists():
                 os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
         except OSError as error:
-            said = filled(_NO_LOG, path=str(path), why=error.strerror or type(error).__name__)
+            said = filled(_NO_LOG, path=str(path), why=os_reason(error))
             return [fault(said, filled(_LOG_REMEDY, folder=str(path.parent)))]
         return [fine(filled(_GOOD_LOG, path=str(path)))]
 
