@@ -84,6 +84,15 @@ _CA = Wants(
     Text(en="a file with certificates of authorities (PEM)", ja="認証局の証明書のファイル（PEM 形式）"),
 )
 _FOLDER = Wants(Text(en="a folder", ja="フォルダー"))
+_COLLECTION = Wants(
+    Text(
+        en="the name of one collection: 1 to 80 characters, without commas or line breaks",
+        ja="コレクション 1 つの名前（1～80 文字、コンマと改行は不可）",
+    )
+)
+COLLECTION_NAME = re.compile(
+    r"[^\s,\x00-\x1f\x7f\ud800-\udfff](?:[^,\x00-\x1f\x7f\ud800-\udfff]{0,78}[^\s,\x00-\x1f\x7f\ud800-\udfff])?"
+)
 
 
 def _check(good: bool) -> None:
@@ -174,6 +183,11 @@ def _guilds(text: object) -> object:
     return ids
 
 
+def _collection(name: str) -> str:
+    _check(bool(COLLECTION_NAME.fullmatch(name)))
+    return name
+
+
 def _port(text: object) -> object:
     """A port; Kubernetes puts `tcp://10.0.0.1:6333` into QDRANT_PORT when a service has that name."""
     return text.rpartition(":")[2] if isinstance(text, str) and text.startswith("tcp://") else text
@@ -213,6 +227,7 @@ HostTokens = Annotated[SecretStr, AfterValidator(_tokens), _TOKENS]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 SettingText = Annotated[str, TEXT]
 Folder = Annotated[Path, _FOLDER]
+Collection = Annotated[str, AfterValidator(_collection), _COLLECTION]
 Authorities = Annotated[Path, AfterValidator(_authorities), _CA]
 Socket = Annotated[str, BeforeValidator(partial(_url, schemes=("ws", "wss"))), _WS]
 Model = Annotated[str, _of("gemini", "openai", bare="extractive"), _MODEL]
