@@ -300,6 +300,8 @@ def search(
             _("--mode should be hybrid, dense or sparse.", "--mode は hybrid、dense、sparse のどれかにしてください。"),
             USAGE,
         )
+    if not query.strip():
+        complain(_("The query is empty.", "検索語が空です。"), USAGE)
 
     show(
         "search",
@@ -337,7 +339,7 @@ def forget(
     if (user is None) == (not names):
         complain(_("Name documents, or a person with --user.", "文書の名前か、--user で人を指定してください。"), USAGE)
     if user is not None:
-        maintenance.forget_person(readable(user))
+        maintenance.forget_person(readable(user), as_json=as_json)
         return
 
     async def work(home: "Operations | Owner") -> int:
@@ -558,6 +560,7 @@ cli.add_typer(maintenance.cli)
 
 def main() -> None:
     """The command; never ends in a traceback for what is outside of it."""
+    output.open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without emoji or kana gets `?`

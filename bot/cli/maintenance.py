@@ -333,7 +333,7 @@ def migrate() -> None:
     finish(main)
 
 
-def forget_person(name: str) -> None:
+def forget_person(name: str, *, as_json: bool) -> None:
     """`kotae forget --user slack:U012AB3CD`: in this process, also beside a running bot."""
     from bot.app import running
     from bot.database import database
@@ -356,7 +356,10 @@ def forget_person(name: str) -> None:
             with suppress(QdrantConnectionError):  # a bot that runs forgets their documents by itself
                 async with running(settings, redactor):
                     pass
-        output.say(gone.text(LANGUAGE))
+        if as_json:
+            output.print_json(gone.as_json())
+        else:
+            output.say(gone.text(LANGUAGE))
         if left := await asyncio.to_thread(sweep, settings.home):
             output.warn(
                 _(

@@ -143,6 +143,7 @@ COMMANDS: list[list[str]] = [
     ["digest"],
     ["digest", "--json"],
     ["backup", "TAKEN"],
+    ["backup", "NOWHERE"],
 ]
 _CHANGING = re.compile(
     r"""\b[0-9a-f]{32}\b | \b[0-9a-f]{8}$ | \d{4}-\d\d-\d\d[T ]?[\d:.+]* | [\d.]+[ ]/[ ][\d.]+[ ]m?s\b
@@ -175,7 +176,11 @@ def shown(
         (shrinking / name).write_text(f"# {name}\n\nThe crane {name} lifts ten tons.\n")
     for command in COMMANDS:
         stands_for = {"PAGES": str(folder), "EXPORT": str(home / "export"), "TAUGHT": taught, "ANSWER": answer}
-        stands_for |= {"SHRINKING": str(shrinking), "TAKEN": str(folder.parent / "taken.tar.gz")}
+        stands_for |= {
+            "SHRINKING": str(shrinking),
+            "TAKEN": str(folder.parent / "taken.tar.gz"),
+            "NOWHERE": "/nowhere/it",
+        }
         arguments = [_filled(one, stands_for) for one in command]
         status = cli(arguments, prog_name="kotae", standalone_mode=False)
         printed = capsys.readouterr()
