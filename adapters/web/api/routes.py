@@ -61,7 +61,7 @@ class ApiContext:
 
 def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     """The application that a server runs; `routers` add what only some callers may use."""
-    api = FastAPI(
+    api = _Api(
         title="Kotae",
         version=version("kotae"),
         description="Ask the team's documents, search them, and add to them. Errors come as `{error, message, id}`: a "
@@ -104,6 +104,17 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     for router in (_answers(context, speaking), _documents(context, speaking), _state(context), *routers):
         api.include_router(router)
     return api
+
+
+class _Api(FastAPI):
+    """Its OpenAPI document names the token, which FastAPI does not check: the guard does."""
+
+    def openapi(self) -> dict[str, Any]:
+        found = super().openapi()
+        about = "KOTAE_WEB_TOKEN, where it is set; of /healthz and /readyz it is not asked."
+        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": about}}
+        found["security"] = [{}, {"token": []}]
+        return found
 
 
 class _Heads:
@@ -319,7 +330,7 @@ def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
         "/documents/{document_id}",
         summary="One document",
         response_model=schemas.DocumentEntry,
-        responses=_described(404),
+        responses=_described(404, 422),
     )
     async def one(document_id: str) -> Any:
         return await _readable(document_id)
@@ -328,7 +339,7 @@ def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
         "/documents/{document_id}",
         summary="Forget a document: it is gone from every search at once",
         status_code=204,
-        responses=_described(403, 404),
+        responses=_described(403, 404, 422),
     )
     async def forget(document_id: str) -> Response:
         await _readable(document_id)

@@ -233,7 +233,10 @@ def test_metrics_have_bounded_labels(client: httpx.Client) -> None:
 
 
 def test_the_description_names_every_endpoint_and_no_command(service: Service, client: httpx.Client) -> None:
-    described = client.get("/openapi.json").json()["paths"]
+    whole = client.get("/openapi.json").json()
+    assert whole["components"]["securitySchemes"]["token"]["scheme"] == "bearer" and {"token": []} in whole["security"]
+    assert "HTTPValidationError" not in whole["components"]["schemas"]  # a refusal is always a ProblemBody
+    described = whole["paths"]
     assert described.keys() == {
         *("/chat", "/search", "/documents", "/documents/{document_id}", "/collections", "/unanswered"),
         *("/healthz", "/readyz", "/metrics"),
