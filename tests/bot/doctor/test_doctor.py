@@ -468,6 +468,13 @@ async def test_a_home_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert kept.what.en.startswith("2,") and store.what.en.startswith("2 chunks")
 
 
+async def test_collections_that_nothing_is_found_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await taught(tmp_path, monkeypatch)
+    misspelt = at(tmp_path, KOTAE_COLLECTIONS="docs, dosc")
+    expect(await found("documents", misspelt), "warning", "there: dosc.", "kotae collections", "何も見つかりません")
+    assert [one.level for one in await found("documents", at(tmp_path, KOTAE_COLLECTIONS="docs"))] == ["ok"]
+
+
 async def test_documents_whose_text_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = await taught(tmp_path, monkeypatch)
     for path in (tmp_path / "documents").rglob("*.md"):
