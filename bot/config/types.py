@@ -158,6 +158,14 @@ def passwords_in(address: str) -> set[str]:
     }
 
 
+def _folder(path: Path) -> Path:
+    """With `~` as the user's home: in `.env` no shell has put it in."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # no such user
+        raise ValueError from error
+
+
 def _authorities(file: Path) -> Path:
     try:
         ssl.create_default_context(cafile=file)
@@ -226,7 +234,7 @@ Secret = Annotated[SecretStr, _SECRET]
 HostTokens = Annotated[SecretStr, AfterValidator(_tokens), _TOKENS]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 SettingText = Annotated[str, TEXT]
-Folder = Annotated[Path, _FOLDER]
+Folder = Annotated[Path, AfterValidator(_folder), _FOLDER]
 Collection = Annotated[str, AfterValidator(_collection), _COLLECTION]
 Authorities = Annotated[Path, AfterValidator(_authorities), _CA]
 Socket = Annotated[str, BeforeValidator(partial(_url, schemes=("ws", "wss"))), _WS]

@@ -290,6 +290,12 @@ def test_lists_and_places(dotenv: Path) -> None:
     assert (settings.log_level, settings.fusion) == ("DEBUG", "rrf")
 
 
+def test_a_home_may_be_below_the_users(dotenv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/aki")
+    assert made(dotenv, KOTAE_HOME="~/kotae").home == Path("/home/aki/kotae")
+    assert problems(dotenv, KOTAE_HOME="~nobody-of-this-name/x")[0].startswith("KOTAE_HOME should be a folder")
+
+
 def test_the_port_of_the_web_pages(dotenv: Path) -> None:
     assert made(dotenv, PORT="5000").web_port == 5000
     assert made(dotenv, PORT="5000", KOTAE_WEB_PORT="0").web_port == 0
