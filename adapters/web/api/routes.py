@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapters.web.api import errors as problems
 from adapters.web.api import prometheus, schemas
-from adapters.web.api.errors import Problem, ProblemBody, language_asked, refusal, said_by
+from adapters.web.api.errors import Problem, ProblemBody, language_asked, refusal, said_by, weighed
 from adapters.web.api.streaming import EventStream, ReaderGoneError, Replies
 from adapters.web.server.guard import STRANGER
 from bot import views
@@ -217,7 +217,8 @@ def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
             collections=collections,
         )
         headers = {SESSION: session if session.isascii() and session.isprintable() else "-"}
-        if EVENTS in request.headers.get("accept", "").lower():
+        wanted = dict(weighed(request.headers.get("accept", "")))
+        if wanted.get(EVENTS, 0) > 0 and wanted[EVENTS] >= wanted.get(JSON, 0):
             return EventStream(context.replies, message, as_json, headers)
         try:
             answered = await context.replies.answer(message, request.receive)
