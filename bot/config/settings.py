@@ -421,7 +421,8 @@ def _problem(name: str, value: object) -> Text:
     wants = _wants(field.annotation, field.metadata)
     if wants.secret or value is None:
         return filled(_WRONG_SECRET, name=name, what=wants.what)
-    return filled(_WRONG, name=name, what=wants.what, value=Redactor()(str(value))[:60])
+    given = Redactor()(str(value))
+    return filled(_WRONG, name=name, what=wants.what, value=given if len(given) <= 200 else f"{given[:199]}…")
 
 
 def _wants(annotation: Any, metadata: list[Any]) -> Wants:

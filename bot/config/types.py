@@ -2,6 +2,7 @@
 
 import re
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -159,11 +160,14 @@ def passwords_in(address: str) -> set[str]:
 
 
 def _folder(path: Path) -> Path:
-    """With `~` as the user's home: in `.env` no shell has put it in."""
+    """With `~` as the user's home: in `.env` no shell has put it in. It need not be there, but not be a file either."""
     try:
-        return path.expanduser()
+        path = path.expanduser()
     except RuntimeError as error:  # no such user
         raise ValueError from error
+    with suppress(OSError):  # of a folder that nobody may look into: what uses it says so
+        _check(next((one.is_dir() for one in (path, *path.parents) if one.exists()), True))
+    return path
 
 
 def _authorities(file: Path) -> Path:

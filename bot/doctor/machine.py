@@ -5,7 +5,6 @@ import os
 import shlex
 import shutil
 import sqlite3
-import stat
 import tempfile
 from collections.abc import Sequence
 from importlib import metadata
@@ -87,8 +86,6 @@ def _home(settings: Settings) -> list[Remark]:
     remedy = filled(_ELSEWHERE, folder=shown, user=str(os.geteuid()))
     there = next((one for one in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(one)), Path("/"))
     try:
-        if not stat.S_ISDIR(there.stat().st_mode):
-            raise NotADirectoryError(20, os.strerror(20))
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
             raise PermissionError(13, os.strerror(13))
         free = shutil.disk_usage(there).free
