@@ -382,22 +382,22 @@ def collections(context: typer.Context, as_json: AsJson = False) -> None:
 @collections_cli.command(
     help=_("Make a collection or change its description.", "コレクションを作るか、説明を変えます。")
 )
-def describe(name: str, description: str) -> None:
-    do("describe", Text(en="Saved.", ja="保存しました。"), name=name, description=description)
+def describe(name: str, description: str, as_json: AsJson = False) -> None:
+    do("describe", Text(en="Saved.", ja="保存しました。"), as_json=as_json, name=name, description=description)
 
 
 @collections_cli.command(
     help=_("Move all documents into another collection.", "すべての文書を別のコレクションに移します。")
 )
-def merge(source: str, into: str) -> None:
+def merge(source: str, into: str, as_json: AsJson = False) -> None:
     said = Text(en="{moved} document{moved:|s} moved.", ja="{moved} 件の文書を移しました。")
-    do("merge", said, source=source, into=into)
+    do("merge", said, as_json=as_json, source=source, into=into)
 
 
 @collections_cli.command(help=_("Forget a collection and all its documents.", "コレクションをその文書ごと削除します。"))
-def delete(name: str) -> None:
+def delete(name: str, as_json: AsJson = False) -> None:
     said = Text(en="{forgotten} document{forgotten:|s} forgotten.", ja="{forgotten} 件の文書を削除しました。")
-    do("delete", said, name=name)
+    do("delete", said, as_json=as_json, name=name)
 
 
 # -- how it goes ----------------------------------------------------------------------------------------------------
