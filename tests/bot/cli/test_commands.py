@@ -115,6 +115,13 @@ def test_a_conversation_in_words(sample_home: Path, warm: Warm) -> None:
     assert "There is no command /nonsense" in done.stdout
 
 
+def test_a_question_without_a_letter_has_steps_and_answer_in_one_language(sample_home: Path, warm: Warm) -> None:
+    asked = warm("ask", "12 * 7", home=sample_home, LANG="ja_JP.UTF-8")
+    assert asked.stdout.startswith("[🧠 思考] 計算")
+    follows = warm("chat", home=sample_home, lines="出張の日当はいくらですか？\n12 * 7\n")
+    assert "Thought" not in follows.stdout and "12 × 7 = 84" in follows.stdout
+
+
 def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
     question = "出張の日当は？ (head)"
     asking = Process("ask", question, env=environment(sample_home), stdout=PIPE, stderr=PIPE)
