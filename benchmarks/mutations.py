@@ -584,6 +584,18 @@ MUTATIONS = (
         ("tests/bot/cli/test_commands.py::test_what_is_mistyped_is_said_in_the_language_of_the_interface",),
     ),
     Mutation(
+        "no file of a home takes the place of a standard stream that came closed",
+        "bot/cli/commands.py",
+        ("    output.open_streams()\n", ""),
+        ("tests/bot/cli/test_commands.py::test_with_standard_streams_closed_it_does_the_same",),
+    ),
+    Mutation(
+        "a line of .env that cannot be read is said, not dropped",
+        "bot/config/settings.py",
+        ("    if problems := _misread(env_file):\n        raise SettingsError(*problems)\n", ""),
+        ("tests/bot/config/test_settings.py::test_what_the_file_cannot_say_is_said_before_anything_else",),
+    ),
+    Mutation(
         "a command waits for an owner that starts or stops",
         "bot/cli/remote.py",
         ("            elif loop.time() > end:\n", "            if True:\n"),

@@ -23,7 +23,7 @@ from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.bot import Bot, make_bot
 from bot.config.home import UNWRITABLE, probe, tighten
-from bot.config.settings import Settings, Strategy
+from bot.config.settings import PROVIDERS, Settings, Strategy
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
@@ -85,7 +85,7 @@ from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.folder import own
-from retrieval.i18n import Language, Text, filled
+from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.index import Index
 from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
@@ -113,8 +113,8 @@ ATTACHMENTS = "attachments"  # files that came with a question: found in its thr
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
 
 _NO_MODEL = Text(
-    en="KOTAE_MODEL={name} is not in this version. Use extractive, gemini:<model> or openai:<model>.",
-    ja="KOTAE_MODEL={name} はこのバージョンでは使えません。extractive、gemini:<モデル名>、openai:<モデル名> "
+    en="There is no model “{name}”. Use extractive, gemini:<model> or openai:<model>.",
+    ja="「{name}」というモデルはありません。extractive、gemini:<モデル名>、openai:<モデル名> "
     "のいずれかにしてください。",
 )
 _NO_EMBEDDER = Text(
@@ -123,8 +123,8 @@ _NO_EMBEDDER = Text(
     "openai:<モデル名> のいずれかにしてください。",
 )
 _NO_KEY = Text(
-    en="The model {name} needs GEMINI_API_KEY, which is not set.",
-    ja="モデル {name} には GEMINI_API_KEY が必要ですが、設定されていません。",
+    en="The model {name} needs {key}, which is not set.",
+    ja="モデル {name} には {key} が必要ですが、設定されていません。",
 )
 _NO_STRATEGY = Text(
     en="There is no strategy “{name}”. Use react or synthesis.",
@@ -210,7 +210,7 @@ class Application:
             if self.settings.qdrant_url is None:
                 disk.require(disk.ROOM_TO_ADD, self.settings.home, self.free)
         except OSError as error:
-            return Trouble(filled(UNWRITABLE, why=error.strerror or type(error).__name__))
+            return Trouble(filled(UNWRITABLE, why=os_reason(error)))
         except QdrantConnectionError as error:
             return Trouble(error.said, answers=True)
         return None
@@ -344,7 +344,7 @@ class Models:
                 from agent.models.gemini import GeminiModel
 
                 if self._settings.gemini_key is None:
-                    raise SettingsError(filled(_NO_KEY, name=name))
+                    raise SettingsError(filled(_NO_KEY, name=name, key=PROVIDERS["gemini:"][1]))
                 made = GeminiModel(
                     model,
                     key=self._settings.gemini_key.get_secret_value(),
@@ -357,6 +357,8 @@ class Models:
             case "openai", model:
                 from agent.models.openai import OpenAIModel
 
+                if self._settings.openai_key is None and self._settings.openai_base_url is None:
+                    raise SettingsError(filled(_NO_KEY, name=name, key=PROVIDERS["openai:"][1]))
                 compatible = OpenAIModel(
                     model,
                     key=self._settings.openai_key,
@@ -667,7 +669,7 @@ async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingC
             from retrieval.embeddings.gemini import GeminiEmbedder
 
             if settings.gemini_key is None:
-                raise SettingsError(filled(_NO_KEY, name=settings.embedder))
+                raise SettingsError(filled(_NO_KEY, name=settings.embedder, key=PROVIDERS["gemini:"][1]))
             gemini = await GeminiEmbedder.open(
                 name,
                 key=settings.gemini_key,

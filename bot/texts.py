@@ -24,6 +24,11 @@ REASONS: Mapping[MissReason, Text] = {
 }
 """Of a miss."""
 
+TURN_OUTCOMES: Mapping[str, Text] = {"answered": OUTCOMES["answered"], "unsure": REASONS["low_confidence"]} | {
+    str(name): said for name, said in OUTCOMES.items() if name != "answered"
+}
+"""Of a turn, as measurements count them: an unsure answer apart."""
+
 COMPLAINTS: Mapping[Complaint, Text] = {
     "wrong": Text(en="It is wrong", ja="間違っている"),
     "outdated": Text(en="It is outdated", ja="情報が古い"),

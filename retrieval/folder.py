@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from retrieval.durable import make_folder, replacing, to_disk
-from retrieval.i18n import Text
+from retrieval.i18n import Text, os_reason
 from retrieval.types import EmbeddingError, QdrantConnectionError
 
 _OWNED = Text(
@@ -73,7 +73,7 @@ def own(folder: Path) -> int:
         make_folder(folder)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise QdrantConnectionError(_UNUSABLE, folder=folder, why=error.strerror) from error
+        raise QdrantConnectionError(_UNUSABLE, folder=folder, why=os_reason(error)) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

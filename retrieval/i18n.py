@@ -1,5 +1,6 @@
 """Words that people see, in both languages."""
 
+import errno
 import string
 from dataclasses import dataclass
 from typing import Literal
@@ -53,6 +54,34 @@ class TextError(Exception):
 
     def text(self, language: Language) -> str:
         return self.said.to(language)
+
+
+_REFUSALS = {
+    errno.ENOENT: "ファイルまたはフォルダーがありません",
+    errno.EACCES: "アクセス権がありません",
+    errno.EPERM: "許可されていない操作です",
+    errno.EEXIST: "同じ名前のものがすでにあります",
+    errno.ENOTDIR: "フォルダーではありません",
+    errno.EISDIR: "フォルダーです",
+    errno.ENOTEMPTY: "フォルダーが空ではありません",
+    errno.ENOSPC: "ディスクに空きがありません",
+    errno.EDQUOT: "ディスクの割り当てを使い切りました",
+    errno.EFBIG: "ファイルが大きすぎます",
+    errno.EROFS: "読み取り専用です",
+    errno.EIO: "入出力エラーが発生しました",
+    errno.EBUSY: "使用中です",
+    errno.ENAMETOOLONG: "名前が長すぎます",
+    errno.ELOOP: "シンボリックリンクが循環しています",
+    errno.EMFILE: "開いているファイルが多すぎます",
+    errno.ENFILE: "開いているファイルが多すぎます",
+    errno.EADDRNOTAVAIL: "このマシンのアドレスではありません",
+}
+
+
+def os_reason(error: OSError) -> Text:
+    """Why the system refused. It speaks English only: of what is not translated here that is said in both languages."""
+    en = error.strerror or type(error).__name__
+    return Text(en=en, ja=_REFUSALS.get(error.errno or 0, en))
 
 
 def date_words(date: str, language: Language) -> str:

@@ -36,12 +36,11 @@ from agent.events import (
 )
 from bot.config.settings import Settings
 from bot.sources.local_files import NotReadError, local_files
-from bot.texts import REASONS
+from bot.texts import REASONS, reply_language
 from bot.turns.event_json import as_json as event_json
 from bot.types import Actor, Audience, Feedback, Incoming, Place, Upload, Verdict
 from retrieval.i18n import Language, Text
 from retrieval.loaders.loader import ParsingLimits
-from retrieval.text import language_of
 from retrieval.types import TEAM, Passage
 
 if TYPE_CHECKING:  # a question that is asked over the socket needs no database
@@ -202,7 +201,8 @@ async def ask_once(
         collections=collections,
     )
     shown = screen()
-    view = JsonView() if as_json else ConsoleView(shown, language_of(question), preferences.steps)
+    language = reply_language(message, preferences.language)
+    view = JsonView() if as_json else ConsoleView(shown, language, preferences.steps)
     with _busy(shown, preferences.language, quiet=as_json):
         await _relay(turns, message, view)
     return view.answered.outcome if view.answered else "failed"
@@ -323,10 +323,11 @@ class Channel:
         await self._put(turns, Incoming(self._place, thread.id, uuid.uuid4().hex, AUTHOR, question, AUDIENCE))
 
     async def _put(self, turns: TurnService, message: Incoming) -> None:
-        thread, question = self._threads[self._at], message.text
+        thread = self._threads[self._at]
+        language = reply_language(message, self._preferences.language, reversed(thread.questions))
         view: JsonView | ConsoleView
-        view = JsonView() if self._json else ConsoleView(self._screen, language_of(question), self._preferences.steps)
-        thread.questions.append(question)
+        view = JsonView() if self._json else ConsoleView(self._screen, language, self._preferences.steps)
+        thread.questions.append(message.text)
         self._running = asyncio.create_task(_relay(turns, message, view))
         try:
             with _busy(self._screen, self._preferences.language, quiet=self._json):

@@ -328,6 +328,7 @@ class _Reply:
     parts: list[types.Part] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     finish: str = ""
+    refused: str = ""  # why the prompt was
     cost: Cost = field(default_factory=lambda: Cost(calls=1))
 
     @property
@@ -339,7 +340,7 @@ class _Reply:
         return "".join(part.text for part in self.parts if part.text and not part.thought)
 
     def read(self, chunk: types.GenerateContentResponse) -> Iterator[Part]:
-        """The parts of one chunk. Raises `ModelBlocked` for a prompt that was refused."""
+        """The parts of one chunk."""
         if usage := chunk.usage_metadata:  # each chunk's figures include those before
             self.cost = Cost(
                 1,
@@ -348,7 +349,7 @@ class _Reply:
                 usage.thoughts_token_count or 0,
             )
         if chunk.prompt_feedback and chunk.prompt_feedback.block_reason:
-            raise ModelBlocked(f"the prompt was blocked: {chunk.prompt_feedback.block_reason.value}")
+            self.refused = chunk.prompt_feedback.block_reason.value
         if not chunk.candidates:
             return
         candidate = chunk.candidates[0]
@@ -366,7 +367,10 @@ class _Reply:
             self.finish = candidate.finish_reason.value
 
     def message(self, model: str) -> ModelMessage:
-        """The whole reply, or the `ModelError` that its finish reason stands for."""
+        """The whole reply, or the `ModelError` that its finish reason stands for. For after the end of the stream: the
+        SDK logs an error for one that is left before."""
+        if self.refused:
+            raise ModelBlocked(f"the prompt was blocked: {self.refused}")
         if self.finish in _BLOCKED:
             raise ModelBlocked(f"the reply was blocked: {self.finish}")
         if not self.finish:

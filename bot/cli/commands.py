@@ -300,6 +300,8 @@ def search(
             _("--mode should be hybrid, dense or sparse.", "--mode は hybrid、dense、sparse のどれかにしてください。"),
             USAGE,
         )
+    if not query.strip():
+        complain(_("The query is empty.", "検索語が空です。"), USAGE)
 
     show(
         "search",
@@ -337,7 +339,7 @@ def forget(
     if (user is None) == (not names):
         complain(_("Name documents, or a person with --user.", "文書の名前か、--user で人を指定してください。"), USAGE)
     if user is not None:
-        maintenance.forget_person(readable(user))
+        maintenance.forget_person(readable(user), as_json=as_json)
         return
 
     async def work(home: "Operations | Owner") -> int:
@@ -380,22 +382,22 @@ def collections(context: typer.Context, as_json: AsJson = False) -> None:
 @collections_cli.command(
     help=_("Make a collection or change its description.", "コレクションを作るか、説明を変えます。")
 )
-def describe(name: str, description: str) -> None:
-    do("describe", Text(en="Saved.", ja="保存しました。"), name=name, description=description)
+def describe(name: str, description: str, as_json: AsJson = False) -> None:
+    do("describe", Text(en="Saved.", ja="保存しました。"), as_json=as_json, name=name, description=description)
 
 
 @collections_cli.command(
     help=_("Move all documents into another collection.", "すべての文書を別のコレクションに移します。")
 )
-def merge(source: str, into: str) -> None:
+def merge(source: str, into: str, as_json: AsJson = False) -> None:
     said = Text(en="{moved} document{moved:|s} moved.", ja="{moved} 件の文書を移しました。")
-    do("merge", said, source=source, into=into)
+    do("merge", said, as_json=as_json, source=source, into=into)
 
 
 @collections_cli.command(help=_("Forget a collection and all its documents.", "コレクションをその文書ごと削除します。"))
-def delete(name: str) -> None:
+def delete(name: str, as_json: AsJson = False) -> None:
     said = Text(en="{forgotten} document{forgotten:|s} forgotten.", ja="{forgotten} 件の文書を削除しました。")
-    do("delete", said, name=name)
+    do("delete", said, as_json=as_json, name=name)
 
 
 # -- how it goes ----------------------------------------------------------------------------------------------------
@@ -558,6 +560,7 @@ cli.add_typer(maintenance.cli)
 
 def main() -> None:
     """The command; never ends in a traceback for what is outside of it."""
+    output.open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without emoji or kana gets `?`

@@ -24,6 +24,7 @@ from bot.cli.runtime import (
     settings_or_exit,
 )
 from bot.cli.runtime import words as _
+from bot.views import Json
 
 if TYPE_CHECKING:
     from bot.app import Application
@@ -214,25 +215,31 @@ def backup(
     target: Annotated[
         Path, typer.Argument(help=_("A new file, or a folder for it.", "作るファイルか、置くフォルダーです。"))
     ],
+    as_json: AsJson = False,
 ) -> None:
     from bot.operations.backup import back_up
 
     settings = settings_or_exit()
 
+    def tell(made: Json) -> int:
+        if as_json:
+            output.print_json(made)
+        else:
+            output.say(made["text"])
+        return ANSWERED
+
     async def through(
         owner: "Owner",
     ) -> int:  # only it can read the index, where the pairs of questions and answers are
-        output.say((await owner("backup", path=str(target.absolute())))["text"])
-        return ANSWERED
+        return tell(await owner("backup", path=str(target.absolute())))
 
     async def alone(lock: int | None) -> int:
         log_to_stderr(settings)
         try:
-            output.say((await back_up(settings, target)).text(LANGUAGE))
+            return tell((await back_up(settings, target.absolute())).as_json(LANGUAGE))
         finally:
             if lock is not None:
                 os.close(lock)
-        return ANSWERED
 
     finish(lambda: at_home(settings.home, LANGUAGE, through, alone, tell=output.warn))
 
@@ -333,7 +340,7 @@ def migrate() -> None:
     finish(main)
 
 
-def forget_person(name: str) -> None:
+def forget_person(name: str, *, as_json: bool) -> None:
     """`kotae forget --user slack:U012AB3CD`: in this process, also beside a running bot."""
     from bot.app import running
     from bot.database import database
@@ -356,7 +363,10 @@ def forget_person(name: str) -> None:
             with suppress(QdrantConnectionError):  # a bot that runs forgets their documents by itself
                 async with running(settings, redactor):
                     pass
-        output.say(gone.text(LANGUAGE))
+        if as_json:
+            output.print_json(gone.as_json())
+        else:
+            output.say(gone.text(LANGUAGE))
         if left := await asyncio.to_thread(sweep, settings.home):
             output.warn(
                 _(

@@ -240,4 +240,4 @@ class Operations(ReadOperations):
         from bot.operations.backup import back_up
 
         made = await back_up(self._app.settings, Path(path), index=self._app.index)
-        return {"text": made.text(self._language)} | made.as_json(self._language)
+        return made.as_json(self._language)

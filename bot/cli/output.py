@@ -1,6 +1,7 @@
 """Output of the terminal: lists, verdicts and figures from their JSON (`bot/views.py`), progress and warnings."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from datetime import datetime
 
 from bot.config.settings import Settings
 from bot.records import SHORT_ID
-from bot.texts import IF_MEANT, MANY_GONE, REASONS, SYNCED
+from bot.texts import IF_MEANT, MANY_GONE, REASONS, SYNCED, TURN_OUTCOMES
 from bot.views import Json
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
@@ -64,6 +65,17 @@ def progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]
     ) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def open_streams() -> None:
+    """Standard streams that came closed lead nowhere. Else the first file that is opened takes their number: the
+    database would be what a library prints into."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int = 0) -> None:
@@ -272,7 +284,8 @@ def unanswered(misses: Json, language: Language) -> None:
 def metrics(summary: Json, language: Language) -> None:
     turns, searches, votes, cost = summary["turns"], summary["searches"], summary["feedback"], summary["cost"]
     ja = language == "ja"
-    outcomes = ", ".join(f"{name} {count}" for name, count in sorted(turns["outcomes"].items()))
+    named = {said.to(language): turns["outcomes"].get(name) for name, said in TURN_OUTCOMES.items()}
+    outcomes = ("、" if ja else ", ").join(f"{name} {count}" for name, count in named.items() if count)
     rows = [
         ("回答" if ja else "answers", f"{turns['total']}" + (f" ({outcomes})" if outcomes else "")),
         (

@@ -19,7 +19,7 @@ from bot.cli.remote import OwnerGoneError, OwnerRefusedError, at_home, reach
 from bot.config.settings import Settings, interface_language, load
 from bot.errors import SettingsError
 from retrieval.folder import own
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, os_reason
 from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGToolError
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
         if error.errno == errno.EPIPE:
             raise  # whoever read our output is gone: Typer ends quietly
         where = f": {error.filename}" if error.filename else ""
-        complain(f"{error.strerror or type(error).__name__}{where}", FAILED)
+        complain(f"{os_reason(error).to(LANGUAGE)}{where}", FAILED)
     except Exception as error:
         from bot.errors import StoreError
         from bot.operations.backup import BackupError  # these load the database

@@ -16,7 +16,7 @@ from bot.config.settings import ENV_FILE, Settings
 from bot.doctor.findings import Remark
 from bot.errors import SettingsError
 from retrieval.durable import replacing
-from retrieval.i18n import Text, TextError, filled
+from retrieval.i18n import Text, TextError, filled, os_reason
 
 _BOM = "\ufeff"
 _PLAIN = re.compile(r"[\w.:/@%+,=-]+", re.ASCII)
@@ -118,9 +118,7 @@ def write(changes: Mapping[str, str], env_file: Path = ENV_FILE) -> None:
     try:
         _replace(env_file, after)
     except OSError as error:
-        raise EnvFileError(
-            filled(_UNWRITABLE, file=str(env_file), why=error.strerror or type(error).__name__)
-        ) from None
+        raise EnvFileError(filled(_UNWRITABLE, file=str(env_file), why=os_reason(error))) from None
 
 
 def _read(file: Path) -> str:
@@ -131,8 +129,7 @@ def _read(file: Path) -> str:
     except UnicodeDecodeError:
         raise EnvFileError(filled(_UNREADABLE, file=str(file), why=_NOT_TEXT)) from None
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise EnvFileError(filled(_UNREADABLE, file=str(file), why=why)) from None
+        raise EnvFileError(filled(_UNREADABLE, file=str(file), why=os_reason(error))) from None
 
 
 def _bindings(text: str) -> list[Binding]:

@@ -6,11 +6,12 @@ Names and defaults: product.md §7.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from dotenv import dotenv_values
+from dotenv.parser import Binding, parse_stream
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -30,6 +31,7 @@ from bot.config.types import (
     UPPER,
     Address,
     Authorities,
+    Collection,
     Cron,
     Database,
     Embedder,
@@ -54,10 +56,18 @@ from bot.config.types import (
 from bot.errors import SettingsError
 from bot.logs import Redactor
 from bot.store.link import CONNECT_SECONDS, CONNECTIONS, STATEMENT_SECONDS, ServerLink, Tls
-from retrieval.i18n import Language, Text, filled
+from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.types import Fusion
 
 ENV_FILE = Path(".env")
+PROVIDERS: Mapping[str, tuple[tuple[str, ...], Text]] = {
+    "gemini:": (("GEMINI_API_KEY",), Text(en="GEMINI_API_KEY", ja="GEMINI_API_KEY")),
+    "openai:": (
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        Text(en="OPENAI_API_KEY or OPENAI_BASE_URL", ja="OPENAI_API_KEY か OPENAI_BASE_URL"),
+    ),
+}
+"""What a provider's models need one of, and that in words."""
 DEFAULT_GEMINI = "gemini:gemini-3.8-flash"
 
 Steps = Literal["live", "verbose", "off"]
@@ -168,7 +178,7 @@ class Settings(BaseSettings):
     digest_channel: SettingText | None = Field(None, alias="KOTAE_DIGEST_CHANNEL")
     timezone_name: Zone = Field("UTC", alias="KOTAE_TIMEZONE")
 
-    default_collection: SettingText = Field("documents", alias="KOTAE_DEFAULT_COLLECTION")
+    default_collection: Collection = Field("documents", alias="KOTAE_DEFAULT_COLLECTION")
     collections: Names | None = Field(None, alias="KOTAE_COLLECTIONS")
     search_limit: Annotated[int, Field(ge=1, le=50), whole(1, 50)] = Field(8, alias="KOTAE_SEARCH_LIMIT")
     min_relevance: Share | None = Field(None, alias="KOTAE_MIN_RELEVANCE")
@@ -207,6 +217,8 @@ class Settings(BaseSettings):
     @classmethod
     def _all_problems_at_once(cls, given: Any, build: ModelWrapValidatorHandler["Settings"]) -> "Settings":
         values = {name: value for name, value in dict(given).items() if not _blank(value)}
+        if "KOTAE_WEB_PORT" in values:
+            values.pop("PORT", None)  # it is for whatever else the machine runs
         problems: list[Text] = []
         settings: Settings | None = None
         try:
@@ -326,13 +338,15 @@ class Settings(BaseSettings):
 
 def load(env_file: Path | None = ENV_FILE) -> Settings:
     """The settings of this process: the environment over `env_file`. Raises SettingsError."""
+    if problems := _misread(env_file):
+        raise SettingsError(*problems)
     return Settings(_env_file=env_file)  # type: ignore[call-arg]  # BaseSettings takes it, mypy sees the fields only
 
 
 def interface_language(environ: Mapping[str, str], env_file: Path | None = ENV_FILE) -> Language:
     """The language to speak before the settings are known to be right. Never raises."""
     try:
-        written = dotenv_values(env_file, encoding="utf-8-sig") if env_file else {}
+        written = {line.key: line.value for line in _lines(env_file) if line.key}
     except (OSError, UnicodeDecodeError):
         written = {}
     merged = {**written, **{name: value for name, value in environ.items() if value.strip()}}
@@ -345,7 +359,32 @@ def interface_language(environ: Mapping[str, str], env_file: Path | None = ENV_F
             return _spoken(merged.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
 
 
+def _lines(env_file: Path | None) -> list[Binding]:
+    """The file's lines, one that is none with its `error`; without logging, as python-dotenv's own reading does."""
+    if env_file is None or not env_file.is_file():
+        return []
+    return list(parse_stream(StringIO(env_file.read_bytes().decode("utf-8-sig"))))
+
+
 # -- problems in words ----------------------------------------------------------------------------------------------
+
+_UNREADABLE = Text(en="The file {file} cannot be read: {why}.", ja="ファイル {file} を読み込めません: {why}")
+_NOT_TEXT = Text(en="it has to be saved as UTF-8 text", ja="UTF-8 のテキストとして保存してください")
+_NO_LINE = Text(
+    en="Line {line} of {file} should be NAME=value, with every quotation mark closed.",
+    ja="{file} の {line} 行目は「名前=値」の形にし、引用符は閉じてください。",
+)
+
+
+def _misread(env_file: Path | None) -> list[Text]:
+    try:
+        lines = _lines(env_file)
+    except UnicodeDecodeError:
+        return [filled(_UNREADABLE, file=str(env_file), why=_NOT_TEXT)]
+    except OSError as error:
+        return [filled(_UNREADABLE, file=str(env_file), why=os_reason(error))]
+    return [filled(_NO_LINE, file=str(env_file), line=str(one.original.line)) for one in lines if one.error]
+
 
 _WRONG = Text(
     en="{name} should be {what}; it is “{value}”.", ja="{name} は{what}にしてください（今の値:「{value}」）。"
@@ -382,7 +421,8 @@ def _problem(name: str, value: object) -> Text:
     wants = _wants(field.annotation, field.metadata)
     if wants.secret or value is None:
         return filled(_WRONG_SECRET, name=name, what=wants.what)
-    return filled(_WRONG, name=name, what=wants.what, value=Redactor()(str(value))[:60])
+    given = Redactor()(str(value))
+    return filled(_WRONG, name=name, what=wants.what, value=given if len(given) <= 200 else f"{given[:199]}…")
 
 
 def _wants(annotation: Any, metadata: list[Any]) -> Wants:
@@ -412,9 +452,9 @@ def _between(values: Mapping[str, Any]) -> list[Text]:
         problems.append(filled(_ALSO, name="SLACK_BOT_TOKEN", because=because, where=SLACK_BOT_AT))
     for because in ("KOTAE_MODEL", "KOTAE_JUDGE_MODEL", "KOTAE_EMBEDDER"):
         chosen = _text(values, because)
-        for provider, enough in (("gemini:", ("GEMINI_API_KEY",)), ("openai:", ("OPENAI_API_KEY", "OPENAI_BASE_URL"))):
-            if chosen.startswith(provider) and not any(values.get(name) for name in enough):
-                problems.append(filled(_NEEDS, because=f"{because}={chosen}", name=enough[0]))
+        for provider, (enough, said) in PROVIDERS.items():
+            if chosen.startswith(provider) and chosen != provider and not any(values.get(name) for name in enough):
+                problems.append(filled(_NEEDS, because=f"{because}={chosen}", name=said))
     if values.get("QDRANT_API_KEY") and not values.get("QDRANT_URL") and not values.get("QDRANT_HOST"):
         problems.append(filled(_NEEDS, because="QDRANT_API_KEY", name="QDRANT_URL"))
     if values.get("KOTAE_DATABASE_CA") and _text(values, "KOTAE_DATABASE_TLS").lower() != "verify":

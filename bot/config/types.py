@@ -2,6 +2,7 @@
 
 import re
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -84,6 +85,15 @@ _CA = Wants(
     Text(en="a file with certificates of authorities (PEM)", ja="認証局の証明書のファイル（PEM 形式）"),
 )
 _FOLDER = Wants(Text(en="a folder", ja="フォルダー"))
+_COLLECTION = Wants(
+    Text(
+        en="the name of one collection: 1 to 80 characters, without commas or line breaks",
+        ja="コレクション 1 つの名前（1～80 文字、コンマと改行は不可）",
+    )
+)
+COLLECTION_NAME = re.compile(
+    r"[^\s,\x00-\x1f\x7f\ud800-\udfff](?:[^,\x00-\x1f\x7f\ud800-\udfff]{0,78}[^\s,\x00-\x1f\x7f\ud800-\udfff])?"
+)
 
 
 def _check(good: bool) -> None:
@@ -149,6 +159,17 @@ def passwords_in(address: str) -> set[str]:
     }
 
 
+def _folder(path: Path) -> Path:
+    """With `~` as the user's home: in `.env` no shell has put it in. It need not be there, but not be a file either."""
+    try:
+        path = path.expanduser()
+    except RuntimeError as error:  # no such user
+        raise ValueError from error
+    with suppress(OSError):  # of a folder that nobody may look into: what uses it says so
+        _check(next((one.is_dir() for one in (path, *path.parents) if one.exists()), True))
+    return path
+
+
 def _authorities(file: Path) -> Path:
     try:
         ssl.create_default_context(cafile=file)
@@ -172,6 +193,11 @@ def _guilds(text: object) -> object:
     ids = _list(text)
     _check(isinstance(ids, tuple) and all(part.isascii() and part.isdigit() for part in ids))
     return ids
+
+
+def _collection(name: str) -> str:
+    _check(bool(COLLECTION_NAME.fullmatch(name)))
+    return name
 
 
 def _port(text: object) -> object:
@@ -212,7 +238,8 @@ Secret = Annotated[SecretStr, _SECRET]
 HostTokens = Annotated[SecretStr, AfterValidator(_tokens), _TOKENS]
 Share = Annotated[float, Field(ge=0, le=1), _SHARE]
 SettingText = Annotated[str, TEXT]
-Folder = Annotated[Path, _FOLDER]
+Folder = Annotated[Path, AfterValidator(_folder), _FOLDER]
+Collection = Annotated[str, AfterValidator(_collection), _COLLECTION]
 Authorities = Annotated[Path, AfterValidator(_authorities), _CA]
 Socket = Annotated[str, BeforeValidator(partial(_url, schemes=("ws", "wss"))), _WS]
 Model = Annotated[str, _of("gemini", "openai", bare="extractive"), _MODEL]

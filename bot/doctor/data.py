@@ -23,7 +23,7 @@ from bot.store.homes import Homes
 from bot.store.inspection import Condition, condition, file_of, server_condition
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
-from retrieval.i18n import Text, filled
+from retrieval.i18n import Text, filled, os_reason
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
 from retrieval.sparse import TOKENIZER
@@ -114,7 +114,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
     except StoreError as error:
         return [fault(error.said, SERVER)]
     except OSError as error:
-        return [fault(filled(_UNREADABLE, what=what, why=error.strerror or ""), _PERMISSION)]
+        return [fault(filled(_UNREADABLE, what=what, why=os_reason(error)), _PERMISSION)]
     if found.whole == "damaged":
         return [fault(filled(_DAMAGED, what=what), _FROM_BACKUP)]
     remarks = []
@@ -209,6 +209,14 @@ _ADD_AGAIN = Text(
     en="Add these documents again (kotae ingest PATH), or restore a backup.",
     ja="該当の文書を登録し直すか（kotae ingest PATH）、バックアップから復元してください。",
 )
+_EMPTY_COLLECTIONS = Text(
+    en="KOTAE_COLLECTIONS names what no document is in, so nothing is found there: {names}.",
+    ja="KOTAE_COLLECTIONS に文書のないコレクションがあり、そこでは何も見つかりません: {names}",
+)
+_NAME_OTHERS = Text(
+    en="Correct the names in .env (kotae collections has them), or add documents: kotae ingest PATH --collection NAME",
+    ja=".env の名前を直すか（一覧は kotae collections）、文書を登録してください: kotae ingest PATH --collection NAME",
+)
 _GOOD_DOCUMENTS = Text(en="{count}, and the text of each is there.", ja="{count} 件、すべての本文があります。")
 
 
@@ -221,12 +229,15 @@ async def documents(settings: Settings) -> Sequence[Remark]:
         return [_strange(strange)]
     if not rows:
         return [fine(_NONE, _ADD)]
+    empty = sorted({*(settings.collections or ())} - {row.collection for row in rows})
+    remarks = [warning(filled(_EMPTY_COLLECTIONS, names=", ".join(empty)), _NAME_OTHERS)] if empty else []
     lost = [row for row in rows if row.markdown in kept.lost]
     if not lost:
-        return [fine(filled(_GOOD_DOCUMENTS, count=str(len(rows))))]
+        return [*remarks, fine(filled(_GOOD_DOCUMENTS, count=str(len(rows))))]
     named = [row.name for row in lost if row.scope in (TEAM, EVERYONE)][:_NAMED]  # others are not for every terminal
     names = f" ({', '.join(named)})" if named else ""
-    return [fault(filled(_LOST, all=str(len(rows)), count=str(len(lost)), names=names), _ADD_AGAIN)]
+    said = filled(_LOST, all=str(len(rows)), count=str(len(lost)), names=names)
+    return [*remarks, fault(said, _ADD_AGAIN)]
 
 
 async def indexed(settings: Settings) -> int:

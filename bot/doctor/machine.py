@@ -5,7 +5,6 @@ import os
 import shlex
 import shutil
 import sqlite3
-import stat
 import tempfile
 from collections.abc import Sequence
 from importlib import metadata
@@ -17,7 +16,7 @@ from bot.config.settings import Settings
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.operations.restore_marker import unfinished
 from retrieval.disk import ROOM_TO_ADD
-from retrieval.i18n import Text, filled
+from retrieval.i18n import Text, filled, os_reason
 
 GIB = 2**30
 ENOUGH_DISK = GIB
@@ -87,15 +86,13 @@ def _home(settings: Settings) -> list[Remark]:
     remedy = filled(_ELSEWHERE, folder=shown, user=str(os.geteuid()))
     there = next((one for one in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(one)), Path("/"))
     try:
-        if not stat.S_ISDIR(there.stat().st_mode):
-            raise NotADirectoryError(20, os.strerror(20))
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
             raise PermissionError(13, os.strerror(13))
         free = shutil.disk_usage(there).free
         if there == folder.absolute():
             probe(folder)  # says what no bit of the mode does: a read-only disk, a full one
     except OSError as error:
-        said = filled(_NO_FOLDER, folder=shown, why=error.strerror or type(error).__name__)
+        said = filled(_NO_FOLDER, folder=shown, why=os_reason(error))
         return [fault(said, FREE_SOME if error.errno in (errno.ENOSPC, errno.EDQUOT) else remedy)]
     found = []
     if there != folder.absolute():
@@ -141,7 +138,7 @@ async def log(settings: Settings) -> Sequence[Remark]:
             if path.exists():
                 os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
         except OSError as error:
-            said = filled(_NO_LOG, path=str(path), why=error.strerror or type(error).__name__)
+            said = filled(_NO_LOG, path=str(path), why=os_reason(error))
             return [fault(said, filled(_LOG_REMEDY, folder=str(path.parent)))]
         return [fine(filled(_GOOD_LOG, path=str(path)))]
 

@@ -31,11 +31,6 @@ _CORRECT = Text(
     ja=".env か環境変数を直してから（名前の一覧は .env.example にあります）、もう一度 kotae doctor "
     "を実行してください。",
 )
-_UNREADABLE = Text(en="The file {file} cannot be read: {why}.", ja="ファイル {file} を読み込めません: {why}")
-_SAVE = Text(
-    en="Save it as UTF-8 text, and let the user who runs Kotae read it.",
-    ja="UTF-8 のテキストとして保存し、Kotae を実行するユーザーが読めるようにしてください。",
-)
 _SLOW = Text(en="This check was not done after {seconds} seconds.", ja="{seconds} 秒たっても確認が終わりませんでした。")
 _AGAIN = Text(
     en="Something it needs is slow or hangs: a disk, a network, a busy machine. Run kotae doctor again when it is "
@@ -56,9 +51,6 @@ async def diagnose(more: Sequence[Check] = (), *, env_file: Path | None = ENV_FI
         settings = load(env_file)
     except SettingsError as error:
         return [Finding(SETTINGS, "fault", problem, _CORRECT) for problem in error.problems]
-    except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
-        return [Finding(SETTINGS, "fault", filled(_UNREADABLE, file=str(env_file), why=why), _SAVE)]
     checks = (*machine.CHECKS, *data.CHECKS, *processes.CHECKS, *sources.CHECKS, *services.CHECKS, *more)
     return [Finding(SETTINGS, "ok", _LOADED), *await examine(settings, checks)]
 

@@ -4,10 +4,10 @@ Part of `bot.knowledge.documents`, which says who calls it. Source: architecture
 """
 
 import logging
-import re
 from collections.abc import Sequence
 from functools import partial
 
+from bot.config.types import COLLECTION_NAME
 from bot.errors import StoreError
 from bot.knowledge.content_store import ContentStore
 from bot.knowledge.snapshots import Snapshots, uncontested
@@ -21,9 +21,6 @@ from retrieval.types import RAGToolError, Readers
 
 log = logging.getLogger(__name__)
 
-_NAME = re.compile(
-    r"[^\s,\x00-\x1f\x7f\ud800-\udfff](?:[^,\x00-\x1f\x7f\ud800-\udfff]{0,78}[^\s,\x00-\x1f\x7f\ud800-\udfff])?"
-)
 _BAD_NAME = Text(
     en="A collection's name must have 1 to 80 characters, without commas or line breaks.",
     ja="コレクション名は 1～80 文字です。コンマと改行は使えません。",
@@ -179,5 +176,5 @@ class StoredDocuments:
 
 def check_name(collection: str) -> None:
     """Raises RAGToolError for what cannot be a collection's name."""
-    if not _NAME.fullmatch(collection):
+    if not COLLECTION_NAME.fullmatch(collection):
         raise RAGToolError(_BAD_NAME)

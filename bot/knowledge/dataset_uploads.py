@@ -13,7 +13,7 @@ from retrieval import disk
 from retrieval.datasets import DatasetError, LocalSource
 from retrieval.disk import Free
 from retrieval.durable import make_folder, replacing
-from retrieval.i18n import Text
+from retrieval.i18n import Text, os_reason
 from retrieval.loaders.limits import MIB, size
 from retrieval.loaders.sanitize import clean_line
 
@@ -78,7 +78,7 @@ class DatasetUploads:
         except BaseException as error:
             path.unlink(missing_ok=True)
             if isinstance(error, OSError):
-                raise DatasetError(_WRITING, why=error.strerror or type(error).__name__) from error
+                raise DatasetError(_WRITING, why=os_reason(error)) from error
             raise
 
     async def source(self, file: DatasetUpload) -> LocalSource:
@@ -115,7 +115,7 @@ class DatasetUploads:
             with replacing(path) as out:
                 out.write(data)
         except OSError as error:
-            raise DatasetError(_WRITING, why=error.strerror or type(error).__name__) from error
+            raise DatasetError(_WRITING, why=os_reason(error)) from error
 
     def _clear(self, wanted: Collection[Path]) -> None:
         for path in self._folder.glob("*"):

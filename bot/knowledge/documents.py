@@ -26,7 +26,7 @@ from bot.store.searches import Searches, failure
 from bot.store.vector_stores import OvertakenError
 from bot.types import Upload, Verdict
 from bot.waiting import finished
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, os_reason
 from retrieval.index import Index
 from retrieval.index.payload import STAGED
 from retrieval.ingest import Ingest
@@ -136,7 +136,7 @@ class KnowledgeBase:
         try:
             return await self._add(upload, progress)
         except OSError as error:
-            raise StoreError(_DISK, why=error.strerror or type(error).__name__) from error
+            raise StoreError(_DISK, why=os_reason(error)) from error
 
     async def _add(self, upload: Upload, progress: Progress | None) -> Verdict:
         check_name(upload.collection)

@@ -35,7 +35,7 @@ from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import revisions, upgrade
 from retrieval.durable import replacing
 from retrieval.folder import Made
-from retrieval.i18n import Language, Text, TextError
+from retrieval.i18n import Language, Text, TextError, os_reason
 from retrieval.index import Index
 from retrieval.ingest import MAX_CHUNKS
 from retrieval.types import RAGToolError, Readers, View
@@ -303,5 +303,5 @@ def digest(path: Path) -> str:
 
 
 def disk_error(file: Path, error: OSError | sqlite3.Error) -> BackupError:
-    why = error.strerror if isinstance(error, OSError) else str(error)
-    return BackupError(_DISK, file=file, why=why or type(error).__name__)
+    why = os_reason(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+    return BackupError(_DISK, file=file, why=why)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bot.logs import CHAT_LOG_FILES
 from bot.store.engine import Engine, on_server
@@ -118,6 +119,21 @@ class Forgotten:
     lines: int
     copies: tuple[Path, ...]
     machines: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """How much of what is gone, and the copies that still have it."""
+        return {
+            "user": str(self.who),
+            "questions": len(self.erased.turns),
+            "votes": self.erased.votes,
+            "searches": self.erased.searches,
+            "log_lines": self.lines,
+            "documents_without_author": self.erased.documents,
+            "mentions": self.erased.mentions,
+            "threads": self.erased.threads,
+            "compacted": self.erased.compacted,
+            "copies": [str(file) for file in self.copies],
+        }
 
     def text(self, language: Language) -> str:
         done = _DONE.to(

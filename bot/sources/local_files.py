@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from retrieval.i18n import Text, TextError
+from retrieval.i18n import Text, TextError, os_reason
 
 Identity = tuple[int, int]
 
@@ -167,4 +167,4 @@ def _identity(about: os.stat_result) -> Identity:
 
 
 def _not_opened(error: OSError) -> NotReadError:
-    return NotReadError(_NOT_OPENED, why=error.strerror or type(error).__name__)
+    return NotReadError(_NOT_OPENED, why=os_reason(error))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from retrieval.datasets import errors as refusals
 from retrieval.datasets.errors import DatasetError
 from retrieval.datasets.rows import Columns, DatasetReading, DatasetRow, guess
+from retrieval.i18n import os_reason
 from retrieval.loaders.encodings import decode
 from retrieval.loaders.file_types import suffix_of
 from retrieval.loaders.limits import MIB, FileRefused, size
@@ -293,8 +294,7 @@ class LocalSource:
         try:
             yield
         except OSError as error:
-            why = error.strerror or type(error).__name__
-            raise DatasetError(refusals.GONE, name=self.file, why=why) from error
+            raise DatasetError(refusals.GONE, name=self.file, why=os_reason(error)) from error
 
     def _broken(self, kind: str, line: int) -> DatasetError:
         return DatasetError(refusals.BROKEN, name=self.file, kind=kind, line=line)

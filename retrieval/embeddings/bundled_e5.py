@@ -33,7 +33,7 @@ from retrieval.embeddings.bundled_e5_export import (
     vocabulary,
 )
 from retrieval.embeddings.onnx import fed, opened
-from retrieval.i18n import Text
+from retrieval.i18n import Text, os_reason
 from retrieval.memory import give_back
 from retrieval.types import EmbeddingError
 
@@ -117,8 +117,7 @@ def prepare(cache: Path) -> Path:
             _install(made, folder, Path(workshop) / "broken")
         _drop_earlier(cache)
     except OSError as problem:
-        words = problem.strerror or type(problem).__name__
-        raise EmbeddingError(_UNWRITABLE, folder=str(cache), problem=words) from problem
+        raise EmbeddingError(_UNWRITABLE, folder=str(cache), problem=os_reason(problem)) from problem
     except ValueError as problem:
         raise EmbeddingError(_DAMAGED) from problem
     log.info(

@@ -14,7 +14,7 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from retrieval.folder import Made, home_in, own, written_in
-from retrieval.i18n import Text
+from retrieval.i18n import Text, os_reason
 from retrieval.index.base import Index
 from retrieval.index.edge import EdgeIndex
 from retrieval.types import QdrantConnectionError
@@ -100,7 +100,7 @@ class EdgeStores:
             gone = place.rename(place.with_name(place.name + _GONE))  # at once: nobody ever opens a part of it
             shutil.rmtree(gone)
         except OSError as error:
-            raise QdrantConnectionError(_STAYS, folder=place, why=error.strerror) from error
+            raise QdrantConnectionError(_STAYS, folder=place, why=os_reason(error)) from error
         finally:
             os.close(lock)
 

@@ -15,7 +15,7 @@ from tests.adapters.terminal.pseudo_terminal import Terminal
 from tests.adapters.terminal.test_channel import PROMPT
 from tests.bot.cli.test_commands import check, open_turns
 from tests.bot.program import Done, Process, Warm, environment, kotae
-from tests.fakes.gemini import FakeGemini, Reply, busy, text, thought
+from tests.fakes.gemini import Block, FakeGemini, Reply, busy, text, thought
 
 QUESTION = "What is the command for a rollback?"
 WRONG_KEY = "AIzaWrong-canary-0123456789012345"
@@ -57,6 +57,12 @@ async def test_gemini_finds_nothing_and_that_is_a_miss(sample_home: Path, warm: 
     assert (done.returncode, check(done.lines)["outcome"]) == (3, "unknown")
     misses = await asyncio.to_thread(warm, "unanswered", "--json", home=sample_home)
     assert question in [one["question"] for one in misses.document["questions"]]
+
+
+async def test_a_question_that_gemini_blocks_is_declined_without_a_word_in_the_log(sample_home: Path) -> None:
+    async with FakeGemini(Block()) as gemini:
+        done = await asks(kotae, sample_home, gemini, QUESTION, KOTAE_LOG_LEVEL="WARNING")
+    assert (done.returncode, check(done.lines)["outcome"]) == (3, "declined") and logged(sample_home, done) == ""
 
 
 @pytest.mark.parametrize("trouble", ["key", "down", "busy"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from adapters.setup.wizard import FAILED, StopError, Wizard
 from adapters.slack.setup import manifest
-from retrieval.i18n import Text, filled
+from retrieval.i18n import Text, filled, os_reason
 
 FILE = "slack-manifest.json"  # beside .env
 
@@ -100,6 +100,5 @@ def _written(wizard: Wizard, file: Path, text: str) -> Path | None:
             return None
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise StopError(FAILED, filled(_UNWRITABLE, file=str(file), why=why)) from None
+        raise StopError(FAILED, filled(_UNWRITABLE, file=str(file), why=os_reason(error))) from None
     return file

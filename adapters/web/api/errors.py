@@ -3,7 +3,7 @@ language."""
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
@@ -72,18 +72,22 @@ def said_by(error: RAGToolError | StoreError | SettingsError, language: Language
     return refusal(status, name, error.text(language))
 
 
+def weighed(accepted: str) -> Iterator[tuple[str, float]]:
+    """What a header of the Accept kind names, in lower case, with its quality. Source: RFC 9110 §12.4.2."""
+    for part in accepted[:400].split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        given = next((one.removeprefix("q=") for one in parameters if one.startswith("q=")), "1")
+        try:
+            yield name, float(given)
+        except ValueError:
+            yield name, 0.0
+
+
 def language_asked(accepted: str, default: Language) -> Language:
     """Of an Accept-Language header, as far as we speak them; the interface's own where it names neither."""
     weights: dict[str, float] = {}
-    for part in accepted[:400].split(","):
-        name, _, parameters = part.partition(";")
-        weight = 1.0
-        if (given := parameters.strip().removeprefix("q=")) != parameters.strip():
-            try:
-                weight = float(given)
-            except ValueError:
-                weight = 0.0
-        spoken = name.strip().lower().split("-")[0]
+    for name, weight in weighed(accepted):
+        spoken = name.split("-")[0]
         weights[spoken] = max(weight, weights.get(spoken, 0.0))
     ja, en = weights.get("ja", 0.0), weights.get("en", 0.0)
     return default if ja == en else "ja" if ja > en else "en"

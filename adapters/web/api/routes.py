@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapters.web.api import errors as problems
 from adapters.web.api import prometheus, schemas
-from adapters.web.api.errors import Problem, ProblemBody, language_asked, refusal, said_by
+from adapters.web.api.errors import Problem, ProblemBody, language_asked, refusal, said_by, weighed
 from adapters.web.api.streaming import EventStream, ReaderGoneError, Replies
 from adapters.web.server.guard import STRANGER
 from bot import views
@@ -61,7 +61,7 @@ class ApiContext:
 
 def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     """The application that a server runs; `routers` add what only some callers may use."""
-    api = FastAPI(
+    api = _Api(
         title="Kotae",
         version=version("kotae"),
         description="Ask the team's documents, search them, and add to them. Errors come as `{error, message, id}`: a "
@@ -104,6 +104,17 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     for router in (_answers(context, speaking), _documents(context, speaking), _state(context), *routers):
         api.include_router(router)
     return api
+
+
+class _Api(FastAPI):
+    """Its OpenAPI document names the token, which FastAPI does not check: the guard does."""
+
+    def openapi(self) -> dict[str, Any]:
+        found = super().openapi()
+        about = "KOTAE_WEB_TOKEN, where it is set; of /healthz and /readyz it is not asked."
+        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": about}}
+        found["security"] = [{}, {"token": []}]
+        return found
 
 
 class _Heads:
@@ -206,7 +217,8 @@ def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
             collections=collections,
         )
         headers = {SESSION: session if session.isascii() and session.isprintable() else "-"}
-        if EVENTS in request.headers.get("accept", "").lower():
+        wanted = dict(weighed(request.headers.get("accept", "")))
+        if wanted.get(EVENTS, 0) > 0 and wanted[EVENTS] >= wanted.get(JSON, 0):
             return EventStream(context.replies, message, as_json, headers)
         try:
             answered = await context.replies.answer(message, request.receive)
@@ -319,7 +331,7 @@ def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
         "/documents/{document_id}",
         summary="One document",
         response_model=schemas.DocumentEntry,
-        responses=_described(404),
+        responses=_described(404, 422),
     )
     async def one(document_id: str) -> Any:
         return await _readable(document_id)
@@ -328,7 +340,7 @@ def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
         "/documents/{document_id}",
         summary="Forget a document: it is gone from every search at once",
         status_code=204,
-        responses=_described(403, 404),
+        responses=_described(403, 404, 422),
     )
     async def forget(document_id: str) -> Response:
         await _readable(document_id)

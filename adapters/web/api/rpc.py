@@ -18,6 +18,7 @@ from adapters.web.api.routes import JSON, body
 from adapters.web.api.streaming import EventStream, Replies
 from bot.app import Application
 from bot.cli.operations import Operations
+from bot.operations.backup import BackupError
 from bot.turns.event_json import packed
 from bot.types import Incoming
 from bot.waiting import finished
@@ -66,5 +67,7 @@ def make_orders(app: Application, replies: Replies, speaking: Callable[[Request]
             return await Operations(app, speaking(request))(command, **arguments.root)
         except (KeyError, ValidationError) as error:
             raise Problem(422, "not_offered", errors.NO_COMMAND) from error
+        except BackupError as error:
+            raise Problem(422, "refused", error.said) from error
 
     return router

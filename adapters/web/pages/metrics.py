@@ -16,7 +16,7 @@ from adapters.web.pages.shared.layout import Page
 from adapters.web.visitor import Site, Visitor
 from bot.operations.metrics import PERIODS, Metrics
 from bot.records import Latency
-from bot.texts import COMPLAINTS, OUTCOMES, REASONS
+from bot.texts import COMPLAINTS, OUTCOMES, REASONS, TURN_OUTCOMES
 from bot.types import Place
 from retrieval.i18n import Language, Text
 
@@ -50,9 +50,6 @@ _MONEY = Text(
     ja="有料モデルのトークン数です。料金はプロバイダーの単価によって決まります。",
 )
 _BY_DAY = Text(en="Questions by outcome", ja="質問（結果別）")
-_OUTCOME_NAMES: Mapping[str, Text] = {"answered": _ANSWERED, "unsure": REASONS["low_confidence"]} | {
-    str(name): said for name, said in OUTCOMES.items() if name != "answered"
-}
 _TIMES = Text(en="Time to the answer", ja="回答までの時間")
 _SEARCHES = Text(en="Time of a search", ja="検索の時間")
 _RELEVANCE = Text(en="Best relevance of the answers", ja="回答の最高関連度の分布")
@@ -113,7 +110,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
             (_ASKED.to(language), f"{asked:,}"),
             *(
                 (_heading(said, language), _share(found.outcomes.get(name, 0), asked, language))
-                for name, said in _OUTCOME_NAMES.items()
+                for name, said in TURN_OUTCOMES.items()
             ),
             (_MISSED.to(language), _share(sum(found.reasons.values()), asked, language)),
             (_VOTES.to(language), f"{sums.feedback.up:,} / {sums.feedback.down:,}"),
@@ -140,7 +137,7 @@ def _charts(found: Metrics, language: Language) -> None:
         with _box(_BY_DAY, language):
             series = {
                 said.to(language): [one.outcomes.get(name, 0) for one in sums.turns]
-                for name, said in _OUTCOME_NAMES.items()
+                for name, said in TURN_OUTCOMES.items()
             }
             components.chart(_BY_DAY.to(language), days, series, stacked=True)
         with _box(_MISS_DAYS, language):

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from bot.cli.remote import SOCKET, short
 from bot.errors import SettingsError
-from retrieval.i18n import Language, Text, filled
+from retrieval.i18n import Language, Text, filled, os_reason
 
 _BACKLOG = 128
 _ANY = frozenset({"0.0.0.0", "::"})
@@ -96,7 +96,7 @@ def listen(host: str, port: int, *, token: SecretStr | None) -> Address:
         for one in taken:
             one.close()
         problem = _BUSY if error.errno == errno.EADDRINUSE else _UNUSABLE
-        raise SettingsError(filled(problem, host=host, port=str(port), why=error.strerror or "")) from error
+        raise SettingsError(filled(problem, host=host, port=str(port), why=os_reason(error))) from error
     return Address(host, tuple(taken), token)
 
 

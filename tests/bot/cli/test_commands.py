@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from bot.cli.remote import OwnerRefusedError
 from bot.cli.runtime import as_owner
 from retrieval.folder import OwnedError, own
 from tests.bot.config.test_settings import DISCORD
-from tests.bot.program import ROOT, Process, Warm, environment, kotae
+from tests.bot.program import PROGRAM, ROOT, Process, Warm, environment, kotae
 
 HIT = {"collection", "document", "chunk", "relevance", "scores"}
 EVENTS: dict[str, set[str]] = {
@@ -112,6 +113,13 @@ def test_a_conversation_in_words(sample_home: Path, warm: Warm) -> None:
     ):
         assert part in done.stdout
     assert "There is no command /nonsense" in done.stdout
+
+
+def test_a_question_without_a_letter_has_steps_and_answer_in_one_language(sample_home: Path, warm: Warm) -> None:
+    asked = warm("ask", "12 * 7", home=sample_home, LANG="ja_JP.UTF-8")
+    assert asked.stdout.startswith("[🧠 思考] 計算")
+    follows = warm("chat", home=sample_home, lines="出張の日当はいくらですか？\n12 * 7\n")
+    assert "Thought" not in follows.stdout and "12 × 7 = 84" in follows.stdout
 
 
 def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
@@ -250,6 +258,8 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
         (["ask", "x", "--strategy", "nope"], "nope"),
         (["ask", "x", "--model", "nope:x"], "nope:x"),
         (["ask", "x", "--model", "gemini:x"], "GEMINI_API_KEY"),
+        (["ask", "x", "--model", "openai:x"], "OPENAI_BASE_URL"),
+        (["search", " "], "empty"),
         (["search", "x", "--mode", "nope"], "hybrid"),
         (["documents", "--collection", "nope"], "nope"),
         (["collections", "merge", "nope", "sample"], "nope"),
@@ -283,12 +293,23 @@ def test_one_server_and_one_collection_are_lists_too(tmp_path: Path) -> None:
 
 def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path, warm: Warm) -> None:
     (tmp_path / "file").write_text("")
-    assert str(tmp_path / "file") in warm("documents", home=tmp_path / "file" / "home").complaint(1)
-    assert str(tmp_path / "file") in warm("chat", home=tmp_path / "file" / "home").complaint(1)
+    for command in ("documents", "chat"):
+        said = warm(command, home=tmp_path / "file" / "home").complaint(2)
+        assert said.startswith("KOTAE_HOME should be a folder") and str(tmp_path / "file") in said
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "kotae.db").write_bytes(b"no database" * 1000)
     warm("documents", home=tmp_path / "broken").complaint(1)
     assert "QDRANT_URL" in warm("ask", "x", home=tmp_path / "q", QDRANT_URL="http://127.0.0.1:1").complaint(1)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_with_standard_streams_closed_it_does_the_same(sample_home: Path, tmp_path: Path, closed: str) -> None:
+    command = f"{shlex.join([*PROGRAM, 'chat', '--json'])} {closed}; echo $? > {shlex.quote(str(tmp_path / 'status'))}"
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment(sample_home), cwd=ROOT, input=b"Hello!\n", stderr=PIPE, timeout=120
+    )
+    assert (done.stderr, (tmp_path / "status").read_text()) == (b"", "0\n")
+    assert open_turns(sample_home) == []
 
 
 def test_a_second_owner_of_a_home_is_told_before_anything_heavy_is_loaded(tmp_path: Path) -> None:

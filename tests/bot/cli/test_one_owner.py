@@ -99,7 +99,7 @@ COMMANDS: list[list[str]] = [
     ["collections"],
     ["collections", "--json"],
     ["collections", "describe", "港湾", "港のこと"],
-    ["collections", "merge", "port", "港湾"],
+    ["collections", "merge", "port", "港湾", "--json"],
     ["collections", "merge", "nope", "x"],
     ["search", "pier seven"],
     ["search", "灯台の点検", "--mode", "sparse", "--json", "--limit", "1"],
@@ -143,10 +143,12 @@ COMMANDS: list[list[str]] = [
     ["digest"],
     ["digest", "--json"],
     ["backup", "TAKEN"],
+    ["backup", "NOWHERE"],
+    ["backup", "TAKEN", "--json"],
 ]
 _CHANGING = re.compile(
     r"""\b[0-9a-f]{32}\b | \b[0-9a-f]{8}$ | \d{4}-\d\d-\d\d[T ]?[\d:.+]* | [\d.]+[ ]/[ ][\d.]+[ ]m?s\b
-    | (?<=kotae_)[\w-]{43} | \d+(?=[ ]KB) | (?<="seconds":[ ])[\d.e-]+ | (?<="latency_ms":[ ])[\d.e-]+ | (?<=_ms":[ ])[\d.]+ | (?<=_seconds":[ ])[\d.]+""",
+    | (?<=kotae_)[\w-]{43} | \d+(?=[ ]KB) | (?<="bytes":[ ])\d+ | (?<="seconds":[ ])[\d.e-]+ | (?<="latency_ms":[ ])[\d.e-]+ | (?<=_ms":[ ])[\d.]+ | (?<=_seconds":[ ])[\d.]+""",
     re.MULTILINE | re.VERBOSE,
 )
 
@@ -175,7 +177,11 @@ def shown(
         (shrinking / name).write_text(f"# {name}\n\nThe crane {name} lifts ten tons.\n")
     for command in COMMANDS:
         stands_for = {"PAGES": str(folder), "EXPORT": str(home / "export"), "TAUGHT": taught, "ANSWER": answer}
-        stands_for |= {"SHRINKING": str(shrinking), "TAKEN": str(folder.parent / "taken.tar.gz")}
+        stands_for |= {
+            "SHRINKING": str(shrinking),
+            "TAKEN": str(folder.parent / "taken.tar.gz"),
+            "NOWHERE": "/nowhere/it",
+        }
         arguments = [_filled(one, stands_for) for one in command]
         status = cli(arguments, prog_name="kotae", standalone_mode=False)
         printed = capsys.readouterr()

@@ -54,6 +54,7 @@ digest
 digest --json
 forget nothing.md
 forget --user nobody
+forget --user slack:U1 --json
 backup nowhere/it.tar.gz
 backup it.tar.gz
 restore it.tar.gz

@@ -289,10 +289,13 @@ async def test_a_folder_inside_one_that_may_not_be_written(folder: Path) -> None
     expect(await found("home", at(closed(folder) / "new" / "home"), as_root=False), "fault", "KOTAE_HOME", "所有者")
 
 
-async def test_a_file_in_the_folders_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("below", ["", "home"])
+async def test_a_file_in_the_folders_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
     (tmp_path / "file").write_text("")
-    expect(await found("home", at(tmp_path / "file")), "fault", "Not a directory", "KOTAE_HOME")
-    expect(await found("home", at(tmp_path / "file" / "home")), "fault", "Not a directory", "KOTAE_HOME")
+    monkeypatch.setenv("KOTAE_HOME", str(tmp_path / "file" / below))
+    findings = await diagnose(env_file=None)
+    expect(findings, "fault", "KOTAE_HOME should be a folder", "フォルダーにして")
+    assert status(findings) == 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder away")
@@ -466,6 +469,13 @@ async def test_a_home_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (kept,), (store,) = await found("documents", settings), await found("store", settings)
     assert (kept.level, store.level) == ("ok", "ok")
     assert kept.what.en.startswith("2,") and store.what.en.startswith("2 chunks")
+
+
+async def test_collections_that_nothing_is_found_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await taught(tmp_path, monkeypatch)
+    misspelt = at(tmp_path, KOTAE_COLLECTIONS="docs, dosc")
+    expect(await found("documents", misspelt), "warning", "there: dosc.", "kotae collections", "何も見つかりません")
+    assert [one.level for one in await found("documents", at(tmp_path, KOTAE_COLLECTIONS="docs"))] == ["ok"]
 
 
 async def test_documents_whose_text_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,21 @@ def test_events_are_those_of_kotae_ask(client: httpx.Client) -> None:
     assert events(response)[0]["type"] == "thought"
 
 
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("Text/Event-Stream", "text/event-stream"),
+        ("application/json, text/event-stream", "text/event-stream"),
+        ("application/json, text/event-stream; q=0.5", "application/json"),
+        ("text/event-stream; charset=utf-8; q=0", "application/json"),
+        ("*/*", "application/json"),
+    ],
+)
+def test_events_are_for_who_would_rather_have_them(client: httpx.Client, accept: str, kind: str) -> None:
+    response = client.post("/chat", json={"query": "Hello!"}, headers={"Accept": accept})
+    assert response.headers["content-type"].partition(";")[0] == kind
+
+
 def test_what_is_not_offered_is_refused_before_it_is_asked(client: httpx.Client) -> None:
     nowhere = client.post("/chat", json={"query": "x", "collections": ["nope"]}, headers={"Accept-Language": "ja-JP"})
     assert (nowhere.status_code, nowhere.json()["error"]) == (404, "collection_not_found")
@@ -233,7 +248,10 @@ def test_metrics_have_bounded_labels(client: httpx.Client) -> None:
 
 
 def test_the_description_names_every_endpoint_and_no_command(service: Service, client: httpx.Client) -> None:
-    described = client.get("/openapi.json").json()["paths"]
+    whole = client.get("/openapi.json").json()
+    assert whole["components"]["securitySchemes"]["token"]["scheme"] == "bearer" and {"token": []} in whole["security"]
+    assert "HTTPValidationError" not in whole["components"]["schemas"]  # a refusal is always a ProblemBody
+    described = whole["paths"]
     assert described.keys() == {
         *("/chat", "/search", "/documents", "/documents/{document_id}", "/collections", "/unanswered"),
         *("/healthz", "/readyz", "/metrics"),
