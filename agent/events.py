@@ -98,6 +98,10 @@ class Cost:
         )
 
 
+EXTRACTIVE = "extractive"
+"""The name of the model that quotes the documents by rules, without any other model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The end of a turn. `unknown` is an unanswered question; `failed` is an outage and is not.
@@ -118,6 +122,11 @@ class Answered:
     confidence: float | None = field(default=None, compare=False)  # best relevance; None: nothing was searched
     marked: bool = field(default=False, compare=False)  # a claim could not be confirmed and says so
     turn: str = field(default="", compare=False)  # the turn's id, filled in by the application; what a vote names
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether its text has what it cites whole, in the documents' own words."""
+        return self.model == EXTRACTIVE
 
 
 Step = Thought | ToolCalled | ToolReturned | Drafted | Reflected

@@ -25,6 +25,7 @@ from agent.conversation import (
     told,
 )
 from agent.events import (
+    EXTRACTIVE,
     Answered,
     Citation,
     Cost,
@@ -37,7 +38,6 @@ from agent.events import (
     ToolCalled,
     ToolReturned,
 )
-from agent.extractive.index import pointer
 from agent.grounding import judge
 from agent.grounding.check import Checked, check
 from agent.grounding.claims import OpenClaim, Verdict
@@ -91,7 +91,6 @@ FINAL_SECONDS = 10.0  # kept free before the deadline, to write an answer from w
 LAST_SECONDS = 3.0  # of those, kept free for the fall-back
 AFTERWARDS = 3  # calls that follow the work on a draft: one to write it, one to review it, one to judge its claims
 NAME = 60  # characters of a document's name in a step
-RULES = "extractive"  # plans by rules: what it does not search needs no search, and what it quotes needs no judge
 
 _SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_TOOL_ERROR)
 
@@ -282,7 +281,12 @@ class Run:
         """Whether nothing has been searched that an answer could rest on, and this one has to. One that says which
         collections there are may rest on their list."""
         findings = self.findings
-        if findings.searches or findings.failures or self.model.name == RULES or not route(self.ask.question).search:
+        if (
+            findings.searches
+            or findings.failures
+            or self.model.name == EXTRACTIVE
+            or not route(self.ask.question).search
+        ):
             return False
         return not (findings.listed and answer and _says_no_more(answer, f"{findings.listed} {self.ask.question}"))
 
@@ -296,7 +300,7 @@ class Run:
             reason = findings.failures[-1].text(language)
             return self._answered(outcomes.SEARCH_FAILED.to(language, reason=reason), "failed")
         if said.startswith(DECLINED) or echoes_instructions(said):
-            known = findings.searches or self.model.name == RULES  # else it may say what nobody has looked up
+            known = findings.searches or self.model.name == EXTRACTIVE  # else it may say what nobody has looked up
             words = scrubbed(without_marks(cleaned(said)), ()) if known and not echoes_instructions(said) else ""
             return self._answered(words or outcomes.DECLINED.to(language), "declined")
         draft = parse_draft(said)
@@ -322,7 +326,7 @@ class Run:
         lost = not checked.text and text != drafted  # "same as the draft": no answer, though there is one
         if lost:
             text, checked = drafted, await self._checked(drafted)
-        if checked.open_claims and self.model.name != RULES:
+        if checked.open_claims and self.model.name != EXTRACTIVE:
             verdicts = await self._verdicts(checked.open_claims)  # and meanwhile what is readable may have changed
             checked = await self._checked(text, judged=bool(verdicts), verdicts=verdicts)
         if not checked.text:
@@ -385,8 +389,6 @@ class Run:
 
     def _grounded(self, result: Checked, *, unsure: bool) -> Answered:
         text, citations = result.text, result.citations
-        if self.model.name == RULES:  # its text has the quotations whole
-            citations = tuple(replace(each, quote=pointer(each.quote)) for each in citations)
         if self.draft is not None and self.draft.cut:
             text += "\n\n" + outcomes.CUT_OFF.to(self.ask.language)
         best = max((self.findings.hits[n].relevance for n in result.cited), default=self.findings.best)

@@ -31,7 +31,7 @@ from pathlib import Path
 
 from sqlalchemy import delete, select
 
-from agent.events import Answered, Citation, ToolReturned
+from agent.events import EXTRACTIVE, Answered, Citation, ToolReturned
 from agent.grounding.quantities import squeeze
 from bot.app import Application, running
 from bot.logs import Redactor
@@ -40,7 +40,6 @@ from bot.sources.sources import NewSource
 from bot.store.engine import rows, write
 from bot.store.schema import notices
 from bot.store.turns import TurnStore
-from bot.store.unanswered import OFFLINE
 from bot.turns.trace import Recording
 from bot.types import Actor, Audience, Incoming, Place, Post
 from retrieval.text import sentences
@@ -220,7 +219,7 @@ async def ask(app: Application, number: int, question: str, *, reworded: bool = 
     await turns.start(held, owner="replay", now=now)
     text = f"{own} [1]" if own else f"The documents say:\n\n**{passage.title}**\n> {question} [1]"
     cited = Citation(1, passage.document, passage.collection, passage.chunk, question, passage.url)
-    answer = Answered(text, (cited,), model="replay" if own else OFFLINE, turn=turn)
+    answer = Answered(text, (cited,), model="replay" if own else EXTRACTIVE, turn=turn)
     recording = Recording()
     for event in (ToolReturned("1", "search_rag_knowledge_base", "1", (hit,)), answer):
         recording.add(event)

@@ -815,13 +815,13 @@ MUTATIONS = (
     Mutation(
         "a model's unsure answer is a miss",
         "bot/turns/turns.py",
-        ("answer.unsure and answer.model != OFFLINE", "False"),
+        ("answer.unsure and not answer.verbatim", "False"),
         (MISSED,),
     ),
     Mutation(
         "an unsure answer without a model is no miss by itself",
         "bot/turns/turns.py",
-        ("answer.unsure and answer.model != OFFLINE", "answer.unsure"),
+        ("answer.unsure and not answer.verbatim", "answer.unsure"),
         (MISSED,),
     ),
     Mutation(

@@ -464,7 +464,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Living: the closest pages are no answer",
         "bot/turns/living.py",
-        ("if not cited or (answer.unsure and answer.model == OFFLINE):", "if not cited:"),
+        ("if not cited or (answer.unsure and answer.verbatim):", "if not cited:"),
         (f"{LIVING}::test_the_closest_pages_are_no_answer_that_rests_on_them",),
     ),
     (

@@ -23,6 +23,7 @@ from retrieval.text import unmarked
 
 QUERIES = 200  # characters of what is searched for in a step's line
 QUOTE = 80  # characters of a quotation beside its source
+POINTER = 30  # of one that the answer's text has whole
 NAMES = 3  # documents named in a result's line
 NAME = 100  # characters of a source's title
 
@@ -175,24 +176,36 @@ def sources_markdown(answered: Answered, language: Language) -> str:
     sources."""
     if not answered.citations:
         return ""
-    lines = (source_line(citation, language, linked=True) for citation in answered.citations)
+    brief = answered.verbatim
+    lines = (source_line(citation, language, linked=True, brief=brief) for citation in answered.citations)
     return "\n".join((f"**{SOURCES.to(language)}**", *lines))
 
 
-def source_line(citation: Citation, language: Language, *, linked: bool = False) -> str:
+def source_line(citation: Citation, language: Language, *, linked: bool = False, brief: bool = False) -> str:
     """One source. Only http and https become links, since a document's URL comes from outside; `linked`: as Markdown,
-    in which names and quotations have no markup of their own."""
+    in which names and quotations have no markup of their own; `brief`: the answer has the quotation whole."""
     document, where = (
         harmless(shortened(citation.name, NAME)),
         source_place(citation.collection, citation.date, language, citation.checked, citation.said_in),
     )
-    quote = shortened(one_line(unmarked(citation.quote)), QUOTE)
+    quote = pointer(citation.quote) if brief else shortened(one_line(unmarked(citation.quote)), QUOTE)
     if linked:
         document, where, quote = (_MARKUP.sub(r"\\\1", each) for each in (document, where, quote))
         if citation.url and re.fullmatch(r"https?://[^\s<>]+", citation.url):
             document = f"[{document}]({citation.url.replace('(', '%28').replace(')', '%29')})"
     shown = f" › {_QUOTED.to(language, text=without_pings(quote))}" if quote else ""
     return f"[{citation.n}] {document}{shown}{where}"
+
+
+def pointer(quote: str) -> str:
+    """The beginning of a quotation: enough to find it by, where the answer's text has it whole. No number is cut in
+    two."""
+    quote = one_line(unmarked(quote))
+    if len(quote) <= POINTER:
+        return quote
+    cut = quote[: POINTER - 1]
+    cut = cut[: cut.rindex(" ")] if " " in cut[POINTER // 2 :] else cut
+    return re.sub(r"[\d.,:/]+$", "", cut).rstrip("、。 ") + "…"
 
 
 def source_place(

@@ -113,7 +113,7 @@ class ConsoleView(ThreadView):
         if answered.citations:
             shown.append(f"\n{SOURCES.to(self._language)}\n", style="bold")
         for citation in answered.citations:
-            shown.append(f"{_clean(source_line(citation, self._language))}\n")
+            shown.append(f"{_clean(source_line(citation, self._language, brief=answered.verbatim))}\n")
             if citation.url:
                 shown.append(f"    {_clean(citation.url)}\n", style="dim")
         show(self._screen, shown)
@@ -439,13 +439,14 @@ class Channel:
 
     def _sources(self, rest: str) -> None:
         thread = self._threads[self._at]
-        citations = thread.answered.citations if thread.answered else ()
+        answered = thread.answered or Answered("")
+        citations = answered.citations
         language = self._preferences.language
         if not citations:
             self._say(say.NO_SOURCES)
         elif not rest:
             for citation in citations:
-                show(self._screen, _clean(source_line(citation, language)))
+                show(self._screen, _clean(source_line(citation, language, brief=answered.verbatim)))
         elif chosen := next((one for one in citations if str(one.n) == rest.strip("[]")), None):
             passage = thread.passages.get((chosen.collection, chosen.document, chosen.chunk))
             show(self._screen, RichText(_clean(_heading(chosen, passage, language)), style="bold"))

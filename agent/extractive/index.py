@@ -1,13 +1,12 @@
 """Writes what was found as an index: pages under a heading that says how sure it is, with the lines that fit best."""
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
-from retrieval.text import language_of, unmarked
+from retrieval.text import language_of
 from retrieval.types import Hit
 
 STRONG = 0.65
@@ -25,7 +24,6 @@ that share no word with the sentence that answers them one is below it; below 0.
 
 SECTIONS = 2  # headings of a line's path that are shown: "Added" alone does not say in which version
 
-POINTER = 30  # characters of a quotation that is not said again
 
 _SAYS = Text(en="The documents say:", ja="資料にはこうあります：")
 # that the bot is not sure of it stands in front of every unsure answer (`adapters/markdown/events.py`)
@@ -113,14 +111,3 @@ def _texts(unit: Unit) -> list[str]:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 2].rstrip() + " …"
-
-
-def pointer(quote: str) -> str:
-    """The beginning of a quotation: enough to find it by, where the answer's text has it whole. No number is cut in
-    two."""
-    quote = " ".join(unmarked(quote).split())
-    if len(quote) <= POINTER:
-        return quote
-    cut = quote[: POINTER - 1]
-    cut = cut[: cut.rindex(" ")] if " " in cut[POINTER // 2 :] else cut
-    return re.sub(r"[\d.,:/]+$", "", cut).rstrip("、。 ") + "…"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
 from agent.extractive.index import FLOOR, certain, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
@@ -65,7 +66,7 @@ class ExtractiveModel:
     it, or when it fails, words alone choose the lines. Under the relevance `floor` nothing was found.
     """
 
-    name = "extractive"
+    name = EXTRACTIVE
     thinks = True
     tools = True
 

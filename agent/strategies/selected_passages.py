@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from agent.conversation import Ask
-from agent.events import Events
+from agent.events import EXTRACTIVE, Events
 from agent.models.base import ChatModel, ModelMessage, ModelProtocolError, ModelUnavailable, ToolCall
 from agent.query_rewriting import SCHEMA, Query, parse_plan
-from agent.run import RULES, Run, RunConfig
+from agent.run import Run, RunConfig
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
 from retrieval.types import Found, Hit, SearchMetrics
@@ -54,7 +54,7 @@ async def _queries(run: Run, until: float | None) -> tuple[Query, ...]:
     """The queries the passages are taken to be found with: the question; the model that goes by rules believes a
     passage only where it was found with one of its own queries."""
     whole = Query((fitting(run.ask.question),))
-    if run.model.name != RULES:
+    if run.model.name != EXTRACTIVE:
         return (whole,)
     try:
         said = await run.reply(run.messages, until, schema=SCHEMA)

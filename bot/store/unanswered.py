@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from agent.events import EXTRACTIVE
 from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
 from bot.store.engine import at_place, change, columns, insert, read, rows, storable
@@ -30,9 +31,6 @@ from bot.store.locks import Mutex
 from bot.store.schema import answers, asks, notices, questions, turns
 from bot.store.time_spans import TimeSpan, count, of, table
 from bot.types import Audience, MissReason, OpenQuestions, Place, Question
-
-OFFLINE = "extractive"
-"""What answers without a model, as `answers.model` names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ class UnansweredQuestions:
                 answers.c.answered_at >= since,
                 answers.c.outcome == "answered",
                 answers.c.unsure,
-                answers.c.model == OFFLINE,
+                answers.c.model == EXTRACTIVE,
                 questions.c.resolved_at.is_(None),
             )
             .order_by(answers.c.answered_at.desc(), turns.c.sequence.desc())

@@ -12,7 +12,6 @@ from agent.events import Answered, Citation, PageChange
 from agent.grounding.outdated import PageRechecked, recheck
 from bot.records import ChangedPage, DocumentRow
 from bot.store.changed_documents import ChangedDocument, ChangedDocuments, RestingAnswer
-from bot.store.unanswered import OFFLINE
 from bot.texts import changed_pages_text
 from bot.waiting import again_and_again
 from retrieval.text import language_of
@@ -113,7 +112,7 @@ class LivingAnswers:
         """The answer as it is shown from now on; the very same where nothing of it is concerned."""
         answer = one.answered
         cited = [each for each in answer.citations if each.document == page.name]
-        if not cited or (answer.unsure and answer.model == OFFLINE):  # which only shows the closest pages
+        if not cited or (answer.unsure and answer.verbatim):  # which only shows the closest pages
             return answer
         earlier = [each for each in answer.changes if each.document == page.name]
         others = tuple(each for each in answer.changes if each.document != page.name)
@@ -146,7 +145,7 @@ def _renewed(
     answer: Answered, row: DocumentRow, cited: Sequence[Citation], found: PageRechecked
 ) -> tuple[Citation, ...]:
     """With what says the same now quoted in place of what is not there any more, where it is plain which that is."""
-    if found.outdated or len(found.quotes) != 1 or len(cited) != 1 or answer.model == OFFLINE:
+    if found.outdated or len(found.quotes) != 1 or len(cited) != 1 or answer.verbatim:
         return answer.citations
     renewed = replace(cited[0], quote=found.quotes[0], date=row.changed_at or cited[0].date, url=row.url)
     return tuple(renewed if each is cited[0] else each for each in answer.citations)

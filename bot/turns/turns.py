@@ -20,7 +20,7 @@ from bot.errors import LostError, SettingsError, StoreError
 from bot.logs import ChatLog
 from bot.store.conversations import Conversations
 from bot.store.feedback import Votes
-from bot.store.unanswered import OFFLINE, MissedQuestion
+from bot.store.unanswered import MissedQuestion
 from bot.texts import reply_language
 from bot.turns.admission import Admission, CrowdedError
 from bot.turns.budget import Budget, Unlimited
@@ -518,7 +518,7 @@ class Turns:
     def _misses(self, claimed: Claimed, answer: Answered) -> tuple[MissedQuestion, ...]:
         """The misses to be looked at because of this answer alone. Offline nearly every paraphrase is doubted, so
         there it takes somebody's complaint, or others who ask alike (`bot.unanswered.doubts`)."""
-        doubted = answer.outcome == "answered" and answer.unsure and answer.model != OFFLINE
+        doubted = answer.outcome == "answered" and answer.unsure and not answer.verbatim
         if answer.outcome != "unknown" and not doubted:
             return ()
         message = claimed.message

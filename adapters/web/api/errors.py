@@ -73,7 +73,7 @@ def said_by(error: RAGToolError | StoreError | SettingsError, language: Language
 
 
 def weighed(accepted: str) -> Iterator[tuple[str, float]]:
-    """What a header of the Accept kind names, in lower case, with its quality. Source: RFC 9110 §12.4.2."""
+    """The names in a header of the Accept kind, in lower case, each with its quality. Source: RFC 9110 §12.4.2."""
     for part in accepted[:400].split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
         given = next((one.removeprefix("q=") for one in parameters if one.startswith("q=")), "1")

@@ -235,8 +235,8 @@ async def test_lines_that_lie_apart_are_shown_apart() -> None:
 async def test_a_quotation_is_said_once() -> None:
     last = answer(await turn("経費精算の期限は？", Library()))
     for citation in last.citations:
-        assert last.text.count(citation.quote.removesuffix("…")) == 1
-        assert len(citation.quote) <= 30
+        quote = " ".join(citation.quote.split())
+        assert last.text.count(quote) == 1 and any(quote in each.text for each in PASSAGES)
 
 
 async def test_commands_and_long_lines_are_written_as_such() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from nicegui import ui
 
-from adapters.markdown.events import SOURCES, source_place
+from adapters.markdown.events import SOURCES, pointer, source_place
 from adapters.shared import asking, expert_answers, feedback
 from adapters.web import markdown
 from adapters.web.channel import digest
@@ -16,7 +16,7 @@ from adapters.web.pages.channel.forms import Forms
 from adapters.web.pages.shared import components, dialogs
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
-from agent.events import Outcome
+from agent.events import EXTRACTIVE, Outcome
 from bot.records import BOT, RoomMessage, RoomReplies
 from bot.texts import OUTCOMES
 from bot.types import Card, CardRow
@@ -159,8 +159,9 @@ class Drawing:
         kept = source_place(str(citation["collection"]), date, self.language, checked, said_in)
         title = f"[{number}] {citation.get('title') or citation['document']}{kept}"
         quote = str(citation["quote"] or "")
+        caption = pointer(quote) if message.data["model"] == EXTRACTIVE else quote
         with ui.row().classes("kotae-cited"):
-            with ui.expansion(title, caption=quote).classes("kotae-source") as source:
+            with ui.expansion(title, caption=caption).classes("kotae-source") as source:
                 body = ui.column().classes("full-width")
             if document := citation["document_id"]:
                 components.to_document(str(document), int(str(citation["chunk"])), quote, self.language)

@@ -227,7 +227,7 @@ async def test_wrong_choices_are_said(visit: Visit, site: Site) -> None:
         for one in user.find(kind=ui.input).elements:
             one.set_value("nobody:nothing")
     user.find(content="OK", kind=ui.button).click()
-    await sees(user, "KOTAE_MODEL=nobody:nothing")
+    await sees(user, "「nobody:nothing」というモデルはありません")
     assert (await site.web.preferences(AKI, GENERAL)).model is None
 
 
