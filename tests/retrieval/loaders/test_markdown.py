@@ -72,6 +72,10 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
             "<table><tr><th>名</th><th>値</th></tr><tr><td>甲</td><td><a href='u'>1</a></td></tr></table>",
             "\n\n| 名 | 値 |\n| --- | --- |\n| 甲 | [1](u) |\n\n",
         ),
+        (
+            "<table><tr><td>1.</td><td>Open</td></tr><tr><td>2.</td><td>Send</td></tr></table>",
+            "\n\n|  |  |\n| --- | --- |\n| 1. | Open |\n| 2. | Send |\n\n",
+        ),
     ],
 )
 def test_markdown_keeps_its_words(raw: str, read: str) -> None:
