@@ -41,4 +41,4 @@ async def is_follow_up(bot: Bot, message: Incoming, *, actor: Callable[[], Await
 
 def says_something(text: str) -> bool:
     """More than thanks, a greeting, a farewell or emoji."""
-    return route(_CODES.sub(" ", text)).kind in ("team", "arithmetic")
+    return route(_CODES.sub(" ", text)).kind in ("team", "about", "arithmetic")

@@ -20,6 +20,9 @@ UNSEARCHED: Mapping[Kind, Text] = {
     "farewell": Text(
         en="This is a goodbye; there is nothing to look up.", ja="終わりのご挨拶なので、検索は必要ありません。"
     ),
+    "about": Text(
+        en="This is about me; there is nothing to look up.", ja="私についてのご質問なので、検索は必要ありません。"
+    ),
     "arithmetic": Text(
         en="This is a calculation; I compute it instead of searching.", ja="計算なので、検索せずに求めます。"
     ),
@@ -36,6 +39,12 @@ REPLIES: Mapping[Kind, Text] = {
         ja="お役に立てて何よりです。またいつでもご質問ください。",
     ),
     "farewell": Text(en="Goodbye, and see you soon!", ja="お疲れ様でした。またいつでもお声がけください。"),
+    "about": Text(
+        en="I look things up in the team’s documents. Ask in your own words, in English or Japanese: I show what the "
+        "documents say and where, and say so when I am not sure.",
+        ja="チームの資料を調べてお答えします。日本語でも英語でも、ふだんの言葉でご質問ください。資料の記載を出典とともにお見せし、"
+        "確信がないときはそうお伝えします。",
+    ),
     "empty": Text(
         en="What would you like to know? Send me your question, and I will look it up.",
         ja="何をお調べしましょうか。ご質問を文章でお送りください。",

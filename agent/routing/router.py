@@ -1,4 +1,5 @@
-"""Tells the few messages that need no document: only courtesy, a sum, or nothing at all. All else is searched."""
+"""Tells the few messages that need no document: only courtesy, a question about the bot itself, a sum, or nothing at
+all. All else is searched."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from agent.routing.calculator import Computed, compute
 from agent.routing.patterns import words
 from retrieval.text import normalise
 
-Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "empty"]
+Kind = Literal["team", "greeting", "thanks", "farewell", "about", "arithmetic", "empty"]
 
 _COURTESY: tuple[Kind, ...] = ("farewell", "thanks", "greeting")
 _PING = re.compile(r"<@[^>]*>|(?<!\w)@\w+")
@@ -33,10 +34,11 @@ def route(message: str) -> Route:
     text = " ".join(_PING.sub(" ", normalise(message)).split())
     if _NO_WORD.fullmatch(text):
         return Route("greeting" if _WAVES.search(text) else "empty")
-    if _NO_WORD.fullmatch(_without(text, (*_COURTESY, "around"))):
-        kind = next((kind for kind in _COURTESY if words(kind).search(text)), None)
-        if kind:
-            return Route(kind)
+    for kinds in (_COURTESY, ("about", *_COURTESY)):
+        if _NO_WORD.fullmatch(_without(text, (*kinds, "around"))):
+            kind = next((kind for kind in kinds if words(kind).search(text)), None)
+            if kind:
+                return Route(kind)
     return Route("arithmetic") if computed(message) else Route("team")
 
 
