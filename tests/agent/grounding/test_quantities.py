@@ -74,6 +74,13 @@ SAME = (
     ("a dozen", "12個"),
     ("3日", "申請期限三日"),
     ("有効期限三十日", "valid for 30 days"),
+    ("three quarters of it", "75%"),
+    ("25%", "no more than one-fourth of the members"),
+    ("two-thirds", "3分の2以上"),
+    ("4分の1", "a quarter of the members"),
+    ("seven working days", "7 consecutive work days"),
+    ("1.3.5が最新です", "| 2024.12.18 | 1.3.5 |"),
+    ("最新は12.6.3です", "最新バージョンは12.6.3である"),
 )
 
 OTHER = (
@@ -93,6 +100,11 @@ OTHER = (
     ("ERR-4041", "ERR-4042"),
     ("Python 3.1", "Python 3.10"),
     ("v1.2.3", "v1.2.4"),
+    ("1.2.3が最新", "1.2.4が最新"),
+    ("a third of them", "one-fourth of them"),
+    ("4分の3", "4分の1"),
+    ("7 consecutive work days", "7 consecutive work weeks"),
+    ("25%", "once a quarter"),
     ("1,000", "100 and 10,000"),
     ("1.5 hours", "15 hours"),
     ("三人", "二人"),
@@ -161,6 +173,7 @@ def test_squeeze_folds_width_case_signs_and_long_vowels() -> None:
         ("株式会社コタエに連絡します。", {"コタエ"}),
         ("Contact Alice Johnson via Slack.", {"Alice", "Johnson", "Slack"}),
         ("Refunds take time. Please wait.", set()),
+        ("It is open on Saturdays and Sundays.", set()),
         ("**Refund Window:** see below", set()),
         ("Run `make test` first", {"make test"}),
     ],
