@@ -42,7 +42,7 @@ _MARKED_BOX = re.compile(
     re.MULTILINE,
 )
 _WIKI_LINK = re.compile(r"(?<!!)\[\[(?!\s)(?:[^\[\]\n|]+\|)?(?P<text>[^\[\]\n|]+)(?<!\s)\]\]")
-_ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$|(?<=[)\]*\0])\{:[^{}\n]*\}", re.MULTILINE)
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\]\n]*)\](?:\((?P<src>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+[\"'][^)]*[\"'])?\s*\)|\[[^\]\n]*\])"
 )
