@@ -121,6 +121,7 @@ NONE = (
     "There are two ways to do this",
     "次の3つです",
     "one of them is enough",
+    "a quarter of a year",
     "You may march on",
     "See https://corp.example/2024/05",
     "1. First of all",
