@@ -41,7 +41,8 @@ _PHRASES = tuple(
 _PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 _FRACTION = re.compile(  # "a quarter" alone may be three months, and of an hour it is 15 minutes
     r"\b(?:(?P<n>two|three|four)[\s-](?P<of>third|quarter|fourth|fifth|tenth)s|one-(?P<one>third|quarter|fourth|fifth|tenth)"
-    r"|(?:an?|one)\s(?P<a>third|quarter|fourth|fifth|tenth)(?=\sof\b))\b(?!\sof\san?\s(?:hour|year|century)\b)|(?P<d>\d{1,2})分の(?P<m>\d{1,2})",
+    r"|(?:an?|one)\s(?P<a>third|quarter|fourth|fifth|tenth)(?=\sof\b))\b(?!\sof\san?\s(?:hour|year|century)\b)"
+    r"|(?<!\d)(?P<d>\d{1,2})分の(?P<m>\d{1,2})(?![\d回人名件個本日時分秒])",
     re.I,
 )
 
