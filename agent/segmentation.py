@@ -31,7 +31,7 @@ _FORMS = {  # of lines that stand for themselves in what Markdown takes for one 
 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\((?:[^()]|\([^)]*\))*\)|\[[^\]]*\])")
-_REFERENCE = re.compile(r"\[\^?(?:\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation needed|要出典)\](?!\()")
+_REFERENCE = re.compile(r"\[\^?(?:(?<=\^)[\w-]+|\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation needed|要出典)\](?!\()")
 _TEMPLATE = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->", re.DOTALL)
 _ADDRESS = re.compile(r"<((?:https?|ftp|mailto|tel):[^\s<>]+|[^\s<>@:/]+@[^\s<>@]+\.[A-Za-z]{2,})>")
 _TAG = re.compile(

@@ -243,6 +243,24 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_it",),
     ),
     Mutation(
+        "another year or version is not the one asked for",
+        "agent/extractive/index.py",
+        (" and _of_that_number(question, hit.passage)", ""),
+        ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_year_version_or_number_is_no_answer",),
+    ),
+    Mutation(
+        "what the search does not put first is not what the documents say",
+        "agent/extractive/model.py",
+        ("certainly = alone and sure(turn.question, found[0][1])", "certainly = alone and any(sure(turn.question, hit) for _, hit in found)"),
+        ("tests/agent/extractive/test_model.py::test_where_the_search_puts_another_passage_first_nothing_is_sure",),
+    ),
+    Mutation(
+        "a question stands with its own answer",
+        "retrieval/chunking.py",
+        ("            for group in _pairs(blocks):\n", "            for group in [blocks]:\n"),
+        ("tests/retrieval/test_chunking.py::test_questions_stand_with_their_answers_alone",),
+    ),
+    Mutation(
         "relevance does not order",
         "retrieval/search.py",
         ("        judged = distinct(judged)\n", "        judged = sorted(distinct(judged), key=lambda hit: -hit.relevance)\n"),

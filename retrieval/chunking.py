@@ -21,6 +21,7 @@ TARGET = 320
 
 _WHOLE = 1.5  # × target: what is no larger than this is not cut
 _TINY = 1 / 6  # × target: sections no larger than this may share a chunk with their neighbours
+_ONE_PAIR = 2  # stretches of a section with one marked question: what is before it, and from it on
 _OVERLAP = 150  # characters: as many whole sentences as fit are repeated where a paragraph was cut
 _IN_FRONT = 120  # characters of the title and of the heading path that go in front of what is embedded
 _LONGEST_HEADING = 200  # characters; what is longer was no heading
@@ -251,6 +252,37 @@ def _plain(heading: str) -> str:
     return " ".join(_MARKUP.sub(lambda found: found[1] or "", heading).split()) or heading
 
 
+# -- questions with their answers -----------------------------------------------------------------------------------
+
+_ASKED = re.compile(r"^(?:[-*+]\s+)?[*_]{0,2}(?:Q|Ｑ|問|質問|\U0001F180)\s?\d{0,3}\s?[*_]{0,2}[.:：．、)）]\s*\S")
+
+
+def _pairs(blocks: Sequence[_Block]) -> list[list[_Block]]:
+    """The blocks of a section, cut where a marked question (`Q:`, 「問1．」) begins: each stands with its answer alone.
+    One list where there are not two of them."""
+    cut: list[list[_Block]] = [[]]
+    for block in blocks:
+        for text in _from_questions(block):
+            if _ASKED.match(text):
+                cut.append([])
+            cut[-1].append(block if text == block.text else _Block(text, prose=True))
+    return [group for group in cut if group] if len(cut) > _ONE_PAIR else [list(blocks)]
+
+
+def _from_questions(block: _Block) -> Iterator[str]:
+    """The text of a paragraph or a list in pieces that begin where a question does; any other block whole."""
+    if block.before or block.heading:
+        yield block.text
+        return
+    piece: list[str] = []
+    for line in block.text.split("\n"):
+        if piece and _ASKED.match(line):
+            yield "\n".join(piece)
+            piece = []
+        piece.append(line)
+    yield "\n".join(piece)
+
+
 # -- sections → chunks ----------------------------------------------------------------------------------------------
 
 
@@ -303,7 +335,8 @@ class _Cutter:
     def document(self, markdown: str) -> Iterator[Chunk]:
         self.measure(markdown)  # all words at once, which a tokenizer then knows
         for path, blocks in self._groups(_sections(markdown)):
-            yield from self.pack(self._front(path), blocks)
+            for group in _pairs(blocks):
+                yield from self.pack(self._front(path), group)
 
     def _groups(self, sections: Sequence[_Section]) -> Iterator[tuple[tuple[str, ...], list[_Block]]]:
         """Heading path and blocks of each section, of tiny neighbours with the same parent together."""

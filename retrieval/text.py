@@ -67,6 +67,13 @@ _ABBREVIATION = re.compile(
 )
 
 
+def beginning(text: str, length: int) -> str:
+    """At most so many characters of a text; no word of Latin letters and no number is cut in two."""
+    cut = text[:length]
+    cut = cut[: cut.rindex(" ")] if " " in cut[length // 2 :] else cut
+    return re.sub(r"[\d.,:/]+$", "", cut).rstrip()
+
+
 def sentences(text: str) -> list[str]:
     """The sentences of `text` in order, stripped; 。！？, line ends and English stops end one, abbreviations do not."""
     found: list[str] = []

@@ -19,7 +19,7 @@ from agent.events import (
 from agent.links import scrubbed, visible
 from bot.texts import changes_text
 from retrieval.i18n import Language, Text, date_words
-from retrieval.text import unmarked
+from retrieval.text import beginning, unmarked
 
 QUERIES = 200  # characters of what is searched for in a step's line
 QUOTE = 80  # characters of a quotation beside its source
@@ -203,9 +203,7 @@ def pointer(quote: str) -> str:
     quote = one_line(unmarked(quote))
     if len(quote) <= POINTER:
         return quote
-    cut = quote[: POINTER - 1]
-    cut = cut[: cut.rindex(" ")] if " " in cut[POINTER // 2 :] else cut
-    return re.sub(r"[\d.,:/]+$", "", cut).rstrip("、。 ") + "…"
+    return beginning(quote, POINTER - 1).rstrip("、。") + "…"
 
 
 def source_place(

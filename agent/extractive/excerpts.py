@@ -21,7 +21,7 @@ Tokenise = Callable[[str], Sequence[str]]
 PASSAGES = 3  # shown at most
 COLUMNS = 640  # of all lines shown, a Japanese character being two wide; one longer line is shown alone
 READ = 8  # passages that lines are chosen from: what a search gives
-LONGEST = 300  # characters of a line; a longer one is cut around what fits best
+LONGEST = 300  # characters of a line; of a longer one the beginning is shown
 
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines

@@ -1,13 +1,15 @@
 """Writes what was found as an index: pages under a heading that says how sure it is, with the lines that fit best."""
 
+import re
+import unicodedata
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
-from retrieval.text import language_of
-from retrieval.types import Hit
+from retrieval.text import beginning, language_of
+from retrieval.types import Hit, Passage
 
 STRONG = 0.65
 """Relevance from which words and meaning agree, where the passage also holds `HELD` of what the question is about."""
@@ -34,11 +36,26 @@ _NEAR = Text(
 _MARKS = "Found: {found}\nSure: {sure}"
 
 
+_COUNTED = r"[\d.,:]*\s?(?:[%日人時分円月週回件名台個枚歳]|(?:day|week|month|year|hour|min|people|time|[ap]m))"
+_NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, Node.js 26); not how many of something
+    r"(?<![\w.])v?(\d+(?:\.\d+)+)|(?<!\d)((?:19|20)\d\d)(?!\d)"
+    rf"|\b[A-Z][A-Za-z.+#]*[ -]?(\d+(?:\.\d+)*)(?!{_COUNTED})"
+)
+
+
 def sure(question: str, hit: Hit) -> bool:
     """Whether words and meaning agree so strongly that the passage may be said to answer, all of the question and not
-    one part of it. Across languages there are no common words to agree."""
+    one part of it, nor the same of another year or version. Across languages there are no common words to agree."""
     strong = hit.relevance >= STRONG and hit.held >= HELD
-    return strong and language_of(hit.passage.text) == language_of(question)
+    return strong and language_of(hit.passage.text) == language_of(question) and _of_that_number(question, hit.passage)
+
+
+def _of_that_number(question: str, passage: Passage) -> bool:
+    """Whether each year, version and number of a thing that the question names stands in the passage."""
+    parts = (passage.document, passage.title, *passage.headings, passage.question or "", passage.text)
+    there = set(re.findall(r"\d+(?:\.\d+)*", unicodedata.normalize("NFKC", "\n".join(parts))))
+    named = _NUMBERED.findall(unicodedata.normalize("NFKC", question))
+    return there.issuperset(filter(None, chain.from_iterable(named)))
 
 
 def written(
@@ -110,4 +127,4 @@ def _texts(unit: Unit) -> list[str]:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 2].rstrip() + " …"
+    return text if len(text) <= LONGEST else beginning(text, LONGEST - 2) + " …"

@@ -116,8 +116,9 @@ class ExtractiveModel:
             return NOTHING.to(language), NO_ANSWER, ()
         asked = turn.question if alone else _queries(turn)[0]
         # How well a passage fits the question before it, or the words of a model that failed, says nothing of this one.
-        strong = [(n, hit) for n, hit in found if alone and sure(turn.question, hit)]
-        certainly = bool(strong)
+        # Words agree with many a passage; where the search does not put such a one first, meaning is against it.
+        certainly = alone and sure(turn.question, found[0][1])
+        strong = [(n, hit) for n, hit in found if certainly and sure(turn.question, hit)]
         numbers, hits = zip(*(strong or found), strict=True)
         lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise)
         excerpts = lines.closest(await self._cosines(asked, lines.undecided()))

@@ -149,15 +149,30 @@ def equations(text: str) -> list[Equation]:
     return found
 
 
-def told(fact: Fact, text: str, sources: Iterable[Figures]) -> bool:
-    """Whether a sentence says itself how it comes to a number: it lists as many things, or halves or doubles what a
-    passage has."""
+def results(fact: Fact, sums: Iterable[Equation]) -> bool:
+    """Whether a number stands on the right of an equation, with or without its unit."""
+    shown = fact.shown.strip("$€£¥ ")
+    return any(
+        shown in each.right or re.match(rf"{re.escape(each.right.strip('$€£¥ '))}(?![\d.,])", shown) for each in sums
+    )
+
+
+def told(fact: Fact, text: str, sources: Sequence[Figures]) -> bool:
+    """Whether a sentence says itself how it comes to a number: it lists as many things, halves or doubles what a
+    passage has, says a passage's factor (× 1.25) in hundredths (125 %, or 25 % more), or its days in about as many
+    months."""
     wanted = value(fact)
     if wanted is None or wanted.day is not None:
         return False
     days = {atom for each in facts(text) for atom in each.any_of if atom.startswith("wd:")}
     listed = [item for item in _ITEMS.split(_LIST.sub("", text, count=1)) if item.strip()] if _LIST.search(text) else []
     if wanted.unit == "" and 2 <= wanted.amount in (len(days), len(listed)):
+        return True
+    share = wanted.amount / 100 if wanted.unit == "pct" else Decimal(0)
+    factors = {f"num:{format(each.normalize(), 'f')}" for each in (share, 1 + share) if each % 1}
+    if _ABOUT.search(text):
+        factors |= {f"day:{months * 30}" for months in _of("months", [fact])}
+    if any(factors & each.atoms for each in sources):
         return True
     factor = 2 if _HALF.search(text) else Decimal("0.5") if _DOUBLE.search(text) else 0
     atom = f"{wanted.unit or 'num'}:{format((wanted.amount * factor).normalize(), 'f')}"
@@ -177,6 +192,7 @@ def converts(fact: Fact, sums: Iterable[Equation]) -> bool:
 _CONVERSIONS = (4, 5, 7, 12, 24, 52, 60, 100, 365)
 _HALF = re.compile(r"半[額分]|\bhalf\b|\bhalves\b", re.IGNORECASE)
 _DOUBLE = re.compile(r"[2２二]?倍|\bdouble\b|\btwice\b", re.IGNORECASE)
+_ABOUT = re.compile(r"約|およそ|ほど|くらい|ぐらい|\b(?:about|around|roughly|approximately|some)\b", re.IGNORECASE)
 _LIST = re.compile(r"^.*?[:：—]\s*")
 _ITEMS = re.compile(r"、|,|;|\band\b|および|(?<=[一-龠ァ-ヶー])と")
 

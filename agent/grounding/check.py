@@ -11,7 +11,7 @@ from itertools import islice
 
 from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
-from agent.grounding.arithmetic import converts, derived, equations, operands, told
+from agent.grounding.arithmetic import converts, derived, equations, operands, results, told
 from agent.grounding.claims import Claim, OpenClaim, Verdict, read
 from agent.grounding.entities import Name, content, denies, is_strong, mentions, turns
 from agent.grounding.evidence import Evidence, citation, shared
@@ -238,7 +238,7 @@ class _Checker:
             for fact in missing:
                 plain = claim.sentence.plain
                 computed = (
-                    any(fact.shown.strip("$€£¥ ") in each.right for each in sums)
+                    results(fact, sums)
                     or converts(fact, sums)
                     or derived(fact, operands(held, earlier, facts(self._question), plain))
                     or told(fact, plain, [each.figures for each in sources])

@@ -38,6 +38,14 @@ _PHRASES = tuple(
     )
 )
 
+_PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
+_FRACTION = re.compile(  # "a quarter" alone may be three months, and of an hour it is 15 minutes
+    r"\b(?:(?P<n>two|three|four)[\s-](?P<of>third|quarter|fourth|fifth|tenth)s|one-(?P<one>third|quarter|fourth|fifth|tenth)"
+    r"|(?:an?|one)\s(?P<a>third|quarter|fourth|fifth|tenth)(?=\sof\b))\b(?!\sof\san?\s(?:hour|year|century)\b)"
+    r"|(?<!\d)(?P<d>\d{1,2})分の(?P<m>\d{1,2})(?![\d回人名件個本日時分秒])",
+    re.I,
+)
+
 _SMALL_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen"
@@ -80,9 +88,17 @@ def arabic(text: str, *, claim: bool) -> str:
             text = _ANY_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
     text = _ERA.sub(_year, text)
     text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
+    text = _FRACTION.sub(_percent, text)
     for phrase, digits in _PHRASES:
         text = phrase.sub(digits, text)
     return _WORDS.sub(lambda m: _english(m, text, claim), text)
+
+
+def _percent(match: re.Match[str]) -> str:
+    """A fraction in hundredths, rounded; one of nothing as it stands."""
+    whole = int(match["d"]) if match["d"] else _PARTS[(match["of"] or match["one"] or match["a"]).lower()]
+    part = int(match["m"] or _SMALL.get((match["n"] or "one").lower(), 1))
+    return f"{round(100 * part / whole)}%" if whole else match.group()
 
 
 def _kanji(numeral: str) -> int:

@@ -118,7 +118,7 @@ _TIME_AP = re.compile(r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<ap>[ap])\.?m\b\.?", re.I
 _NOON = re.compile(r"\b(?P<noon>noon|midday)\b|(?P<noon2>正午)|\b(?P<zero>midnight)\b", re.I)
 
 _PHONE = re.compile(r"(?<![\w-])\+?\d{1,5}-\d{1,4}-\d{3,4}(?![\w-])")
-_DOTTED = re.compile(r"(?<![\w.])v?(?P<v>\d+(?:\.\d+){2,})(?![\w])", re.I)
+_DOTTED = re.compile(r"(?<![A-Za-z0-9_.])v?(?P<v>\d+(?:\.\d+){2,})(?![A-Za-z0-9_])", re.I)
 _VERSION = re.compile(
     r"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:USD|EUR|GBP|JPY) )[A-Z][A-Za-z]+ )"
     r"(?P<v>\d+\.\d+)(?![A-Za-z0-9_]|\.\d|\s?-?(?:%|[年月日時分秒週円倍割か]"
@@ -152,7 +152,7 @@ _PART = re.compile(r"(?P<d>\d{1,3}(?:,\d{3})+|\d+)(?P<f>\.\d+)?(?P<s>[百千]?[�
 _UNITS = tuple((name, re.compile(rf"\s?-?(?:{form})", re.I)) for name, form in table("units").items())
 _COUNTED_THING = re.compile(r"\s?-?(?:[\u4e00-\u9fff]|[a-z]{3,})", re.I)
 _CURRENCIES = dict(zip(("$", "€", "£", "¥", "USD", "EUR", "GBP", "JPY"), ("usd", "eur", "gbp", "yen") * 2, strict=True))
-_WORKING = re.compile(r"営業日|business|working", re.I)
+_WORKING = re.compile(r"営業日|business|\bwork(?:ing)?\b", re.I)
 _SECONDS = {"sec": 1, "min": 60, "hour": 3600, "day": 86400, "week": 604800}
 _MONTHS_IN = {"month": 1, "year": 12}
 _CONNECTIVES = re.compile(
@@ -160,7 +160,7 @@ _CONNECTIVES = re.compile(
     re.I,
 )
 _ADJECTIVE = re.compile(
-    r"\s(?!(?:an?|per|the|each|every|times|days?|weeks?|months?|years?|hours?|minutes?|seconds?)\b)[a-z]+(?=\s(?:days?|nights?|weeks?|months?|years?|hours?|minutes?)\b)"
+    r"(?:\s(?!(?:an?|per|the|each|every|times|days?|weeks?|months?|years?|hours?|minutes?|seconds?)\b)[a-z]+){1,2}(?=\s(?:days?|nights?|weeks?|months?|years?|hours?|minutes?)\b)"
 )
 _COMPOUND = re.compile(
     r"(?P<h>\d+)\s?(?:時間|hours?|hrs?|h)\s?(?:and\s)?(?P<m>\d{1,2})\s?(?:分間?|minutes?|mins?|m)(?![A-Za-z])"

@@ -17,6 +17,7 @@ from retrieval.text import normalise
 _ITS_OWN = 2  # words about its subject that a question has to say, and before it refers to anything
 _EARLIER = 2  # questions
 _CHARACTERS = 200  # of each
+_JOINED = re.compile(r"(?<=[A-Za-z0-9])[-._](?=[A-Za-z0-9])")
 _DEPARTMENT = re.compile(r"(?<![A-Za-z])IT(?![A-Za-z])")  # is no pronoun
 
 
@@ -45,9 +46,9 @@ def leans(question: str) -> bool:
 
 
 def says_little(text: str) -> bool:
-    """Whether there are too few words about a subject in it to be searched for alone."""
+    """Whether there are too few words about a subject in it to be searched for alone. An identifier is one."""
     encoder, subject = _reading()
-    terms, _ = encoder.query(text)
+    terms, _ = encoder.query(_JOINED.sub("", text))
     return len(subject(terms.indices)) < _ITS_OWN
 
 

@@ -42,7 +42,7 @@ _MARKED_BOX = re.compile(
     re.MULTILINE,
 )
 _WIKI_LINK = re.compile(r"(?<!!)\[\[(?!\s)(?:[^\[\]\n|]+\|)?(?P<text>[^\[\]\n|]+)(?<!\s)\]\]")
-_ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$|(?<=[)\]*\0])\{:[^{}\n]*\}", re.MULTILINE)
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\]\n]*)\](?:\((?P<src>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+[\"'][^)]*[\"'])?\s*\)|\[[^\]\n]*\])"
 )
@@ -142,12 +142,14 @@ def _link(anchor: re.Match[str]) -> str:
 
 
 def _table(found: re.Match[str]) -> str:
-    """An HTML table as a Markdown one; its first row names the columns."""
+    """An HTML table as a Markdown one; its first row names the columns if it has cells that say so (`<th>`)."""
     rows = [
         [" ".join(_TAG.sub(" ", _ANCHOR.sub(_link, cell)).split()) for cell in re.split(r"</t[dh]\s*>", row)[:-1]]
         for row in re.split(r"</tr\s*>", found.group())
     ]
     lines = ["| " + " | ".join(row) + " |" for row in rows if any(row)]
+    if lines and not re.search(r"<th\b", found.group(), re.IGNORECASE):
+        lines.insert(0, "|  " * (max(line.count(" | ") for line in lines) + 1) + "|")
     if lines:
         lines.insert(1, "| --- " * (lines[0].count(" | ") + 1) + "|")
     return "\n\n" + "\n".join(lines) + "\n\n"

@@ -66,6 +66,8 @@ def test_plain_text_and_markup_are_cleaned_alike(text: str, plain: str) -> None:
         ("Run forget <your name> and <T>.", "Run forget <your name> and <T>."),
         ('A <b>bold</b> <span class="x">word</span><br/>here', "A bold word here"),
         ('<Tab label="mac">Open <Key>it</Key></Tab>', "Open it"),
+        ("営業利益[^202309]で算出[1]", "営業利益で算出"),
+        ("Paid monthly.[^pay-day] See [^this](page).", "Paid monthly. See ^this."),
     ],
 )
 def test_addresses_and_placeholders_are_read_and_tags_are_not(text: str, read: str) -> None:

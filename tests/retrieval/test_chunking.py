@@ -70,6 +70,36 @@ def test_a_tiny_section_of_another_parent_stays_alone() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("markdown", "pairs"),
+    [
+        (
+            "Ask us.\n\n**Q: Open?**\nA: Until six.\n\n**Q: Bikes?**\nA: Level B2.\n\nBring a lock.",
+            ["Ask us.", "**Q: Open?**\nA: Until six.", "**Q: Bikes?**\nA: Level B2.\n\nBring a lock."],
+        ),
+        (
+            "Q1. 開館は？\nA1. 9時です。\nQ2. 駐輪は？\nA2. 地下です。",
+            ["Q1. 開館は？\nA1. 9時です。", "Q2. 駐輪は？\nA2. 地下です。"],
+        ),
+        (
+            "問１：開館は？\n\n9時です。\n\n問２：駐輪は？\n\n地下です。",
+            ["問１：開館は？\n\n9時です。", "問２：駐輪は？\n\n地下です。"],
+        ),
+        ("- Q: Open?\n  A: Yes.\n- Q: Bikes?\n  A: No.", ["- Q: Open?\n  A: Yes.", "- Q: Bikes?\n  A: No."]),
+    ],
+)
+def test_questions_stand_with_their_answers_alone(markdown: str, pairs: list[str]) -> None:
+    assert texts(cut(markdown)) == pairs
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    ["Before.\n\nQ: Open?\nA: Yes.", "QA: two\n\nQuestion\n\n問題：二つ", "| Q: a | b |\n| --- | --- |\n| Q: c | d |"],
+)
+def test_one_question_and_what_is_none_are_not_cut_apart(markdown: str) -> None:
+    assert texts(cut(markdown)) == [markdown]
+
+
 def test_no_chunk_is_a_heading_alone() -> None:
     made = cut(f"# A\n\n## Empty\n\n# B\n\n{said(10)}\n\n## Last")
     assert len(made) == 1

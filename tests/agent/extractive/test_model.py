@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -166,6 +167,42 @@ async def test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_
     assert answer(await turn(question, Library(relevance=0.9, held=0.55))).unsure
 
 
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("How long is Node.js 26 supported?", True),
+        ("How long is Node.js 30 supported?", False),
+        ("How long was Node.js supported in 2027?", True),
+        ("How long was Node.js supported in 2019?", False),
+        ("How long is version ２６．１ supported?", True),
+        ("How long is version 26.2 supported?", False),
+        ("How long is it supported, with PTO 9 days from now?", True),
+    ],
+)
+async def test_what_is_said_of_another_year_version_or_number_is_no_answer(question: str, is_sure: bool) -> None:
+    page = passage(
+        "node.md", "Node.js 26 is supported until April 2029, from 2027 on as LTS (v26.1).", collection="it-guides"
+    )
+    assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
+
+
+class Upside(Library):
+    """The same with the best by their words last."""
+
+    async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+        found = await super().__call__(queries, collections)
+        return replace(found, hits=found.hits[::-1])
+
+
+async def test_where_the_search_puts_another_passage_first_nothing_is_sure() -> None:
+    desk = passage("desk.md", "Laptop repairs are done at the desk.", collection="it-guides")
+    question = "Who approves laptop requests?"
+    assert not answer(await turn(question, Library((LAPTOP, desk), relevance=0.9))).unsure
+    last = answer(await turn(question, Upside((LAPTOP, desk), relevance=0.9)))
+    assert last.unsure
+    assert {citation.document for citation in last.citations} == {"desk.md", "laptops.md"}
+
+
 async def test_across_languages_the_page_is_named_first_and_nothing_is_sure() -> None:
     last = answer(await turn("ノートパソコン laptop の申請方法は？", Library((LAPTOP,), relevance=0.95)))
     assert last.unsure
@@ -246,6 +283,14 @@ async def test_commands_and_long_lines_are_written_as_such() -> None:
     assert " … [1]" in text
 
 
+async def test_a_long_line_is_cut_beside_its_numbers_and_stays() -> None:
+    row = f"vpn restart {'x' * 281} 535.54.03 is the driver"
+    page = passage("vpn.md", row, collection="it-guides")
+    text = answer(await turn("vpn restart", Library((page,)))).text
+    assert f"> vpn restart {'x' * 281} … [1]" in text
+    assert "left out" not in text
+
+
 async def test_commands_that_follow_each_other_stay_lines() -> None:
     page = passage("vpn.md", "```sh\nvpn stop --all\n\nvpn restart\n```", collection="it-guides")
     text = answer(await turn("vpn restart", Library((page,)))).text
@@ -270,6 +315,12 @@ async def test_a_follow_up_of_hardly_a_word_is_never_searched_alone() -> None:
     last = answer(await turn("And who approves it?", library, history=[("How do I request a laptop?", "…")]))
     assert [query for query, _ in library.asked] == ["How do I request a laptop? And who approves it?"]
     assert last.unsure and last.citations[0].document == "laptops.md"
+
+
+async def test_an_identifier_with_parts_is_one_word_of_a_follow_up() -> None:
+    library = Library()
+    await turn("What about SEV-2?", library, history=[("Who approves laptop requests of a SEV-1?", "…")])
+    assert [query for query, _ in library.asked] == ["Who approves laptop requests of a SEV-1? What about SEV-2?"]
 
 
 async def test_a_new_question_in_a_thread_is_answered_by_its_own_page() -> None:

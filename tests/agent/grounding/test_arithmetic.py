@@ -35,6 +35,11 @@ def test_an_equation_is_recomputed(text: str, holds: bool) -> None:
         ("A month costs €18.", "A year is 12 × €18 = €216.", "A year is 13 × €18 = €234."),
         ("Waste is collected on Monday and Thursday.", "Twice a week: on Monday and Thursday.", "Three times a week: on Monday and Thursday."),
         ("It needs the manager and the director.", "You need two approvals: the manager and the director.", "You need five approvals: the manager and the director."),
+        ("Overtime = base × 1.25 × hours", "Overtime is paid 25% more.", "Overtime is paid 35% more."),
+        ("Overtime = base × 1.25 × hours", "Overtime is paid at 125%.", "Overtime is paid at 135%."),
+        ("深夜手当 = 基本給 × 0.25 × 時間", "深夜は25%増です。", "深夜は35%増です。"),
+        ("The waiting period is 90 days.", "You wait about three months.", "You wait about four months."),
+        ("申請は30日以内です。", "申請は約1か月以内です。", "申請は1か月以内です。"),
         ("受講料は45,000円です。過ぎると半額がかかります。", "過ぎると半額（22,500円）がかかります。", "過ぎると半額（25,500円）がかかります。"),
     ],
 )  # fmt: skip
@@ -108,6 +113,7 @@ def test_years_and_months_are_counted_on() -> None:
     [
         (EXPENSES, "Meals for 3 days?", "Meals are $75 a day, so 3 days make $225. [1]"),
         (EXPENSES, "Meals for 3 days?", "Meals are $75 a day, so 3 × $75 = $225. [1]"),
+        (EXPENSES, "Meals for 3 days?", "Meals for 3 days: 3 × 75 = 225 dollars. [1]"),
         (LEAVE, "I took 12 days, how many are left?", "Of your 20 days of leave 8 days are left. [1]"),
         (REFUNDS, "I asked on 10 May, when is it paid?", "Refunds take 30 days, so by 9 June. [1]"),
         (KEIHI, "3日分の食事代は？", "食事代は1日5,000円までなので、3日で15,000円です。[1]"),

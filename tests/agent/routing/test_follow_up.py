@@ -13,6 +13,8 @@ from agent.routing.follow_up import leans, leant_on
         "Thanks, but who approves it?",
         "ok great. and what about contractors?",
         "What about just one day?",
+        "For a SEV-2?",
+        "In v2.1.0?",
         "Who decides on it?",
         "Could I take another one straight after?",
         "How long is the invite they send good for?",

@@ -66,11 +66,16 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
         ("See [[Calendar|the calendar]], [[Rollback]] and [[ -f x ]].", "See the calendar, Rollback and [[ -f x ]]."),
         ("| a | b<br>c |\n| d | <ul><li>e</li><li>f</li></ul> |", "| a | b c |\n| d |   e  f   |"),
         ("## 題 {#anchor}\n{: .no_toc}\n本文", "## 題\n\n本文"),
+        ('See [NIST](n){:target="_blank" } and **it**{: .x}, %{:a => 1}.', "See [NIST](n) and **it**, %{:a => 1}."),
         ("R&amp;D &lt;b&gt;", "R&D <b>"),
         ("<h2>節</h2><ul><li>一</li><li>二</li></ul>", "\n\n## 節\n\n\n\n- 一\n\n- 二\n\n"),
         (
             "<table><tr><th>名</th><th>値</th></tr><tr><td>甲</td><td><a href='u'>1</a></td></tr></table>",
             "\n\n| 名 | 値 |\n| --- | --- |\n| 甲 | [1](u) |\n\n",
+        ),
+        (
+            "<table><tr><td>1.</td><td>Open</td></tr><tr><td>2.</td><td>Send</td></tr></table>",
+            "\n\n|  |  |\n| --- | --- |\n| 1. | Open |\n| 2. | Send |\n\n",
         ),
     ],
 )
