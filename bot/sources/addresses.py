@@ -22,7 +22,7 @@ async def resolved(host: str, port: int) -> str:
     not known, or has any address that is not public."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a part of a name that is too long is no Unicode, says Python
         raise SourceError(_UNKNOWN, host=host) from error
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     if not addresses or not all(public(address) for address in addresses):

@@ -264,29 +264,31 @@ class Sources:
     async def watch(self) -> None:
         """Sync what is due, and what tells of a change; until cancelled."""
         watched: dict[str, asyncio.Task[None]] = {}
+        syncing: dict[str, asyncio.Task[None]] = {}
         try:
-            look = partial(self._look, watched)
+            look = partial(self._look, watched, syncing)
             await again_and_again(look, LOOK, "sources could not be looked at", sleep=self._rest)
         finally:
-            await stopped(*watched.values())
+            await stopped(*watched.values(), *syncing.values())
 
-    async def _look(self, watched: dict[str, asyncio.Task[None]]) -> None:
+    async def _look(self, watched: dict[str, asyncio.Task[None]], syncing: dict[str, asyncio.Task[None]]) -> None:
+        """Each source has a task of its own: one that takes hours, or whose server means to, holds up no other."""
         await self.silence()
+        busy = {id for id, task in syncing.items() if not task.done()}
         found = {one.id: one for one in await self._store.listed() if one.state == "on"}
         waiting = await self._store.waiting(self._clock())
-        for id in watched.keys() - found.keys():
-            watched.pop(id).cancel()
+        for tasks in (watched, syncing):
+            for id in tasks.keys() - found.keys():
+                tasks.pop(id).cancel()
         for source in found.values():
-            idle = source.id not in watched or watched[source.id].done()
-            if source.kind == "channel":  # a look takes minutes, and what it is about is known
-                due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
-                if idle and due and self.channels.serves(source.location):
-                    watched[source.id] = asyncio.create_task(self._due(source), name="channel")
-                continue
-            if idle and source.kind == "folder":
+            if source.kind == "folder" and (source.id not in watched or watched[source.id].done()):
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-            if source.due_at <= self._clock():
-                await self._due(source)
+            due = source.due_at <= self._clock()
+            if source.kind == "channel":  # what it is about is known
+                due = due or (source.id in waiting and not source.failures)
+                due = due and self.channels.serves(source.location)
+            if due and source.id not in busy:
+                syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")
 
     async def _rest(self, seconds: float) -> None:
         await sleep_unless(self._stirred, seconds)

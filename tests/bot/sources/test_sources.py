@@ -635,6 +635,36 @@ async def test_changes_are_followed_without_a_word(home: Home, kind: str, clock:
         await asyncio.gather(watching, return_exceptions=True)
 
 
+async def test_a_site_that_does_not_answer_holds_up_no_other_source(home: Home, clock: Clock) -> None:
+    tree = home.tree("folder")
+    tree.write(a_md="Pier one.")
+    over, asked = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    await home.sources.add(EDITOR, NewSource("website", f"http://127.0.0.1:{port}/", name="a site"))
+    watching = asyncio.create_task(home.sources.watch())
+    try:
+        await asked.wait()
+        await home.sources.add(EDITOR, NewSource("folder", str(tree.path), name="wiki"))
+
+        async def there() -> bool:
+            return await home.library.found("pier") == ["Pier one."]
+
+        await until(there)
+    finally:
+        over.set()
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        server.close()
+        await server.wait_closed()
+
+
 async def test_a_branch_that_was_pushed_anew_is_followed_to_where_it_is(home: Home) -> None:
     tree = home.tree("git")
     tree.write(a_md="One.", b_md="Two.")

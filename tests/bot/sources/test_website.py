@@ -1,6 +1,8 @@
 """A site is followed politely, page by page, and nothing of it is lost for want of a page. Source: sources.md §1, §2."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
@@ -9,7 +11,8 @@ from aiohttp import web
 from bot.sources.base import SourceError
 from bot.sources.sources import NewSource
 from bot.sources.sync import Sync, SyncReport
-from bot.sources.website import WebsiteSource, check_address
+from bot.sources.web_request import AwayError, unpacker
+from bot.sources.website import ROBOTS_BYTES, WebsiteSource, check_address
 from bot.types import Actor
 from tests.bot.library import READERS
 from tests.bot.sources.conftest import EDITOR, Home
@@ -220,6 +223,107 @@ async def test_a_site_of_the_own_network_is_not_reached_for_others(home: Home, s
     with pytest.raises(SourceError, match="own network"):
         await home.sources.sync(EDITOR, source.name, READERS)
     assert site.asked == []
+
+
+async def looked(home: Home, site: Site, **bounds: float) -> list[str]:
+    """The paths of the pages that a look of its own finds."""
+    source = WebsiteSource(f"{site.url}/docs/", memory=home.folder / "m.json", private=True, **bounds)  # type: ignore[arg-type]
+    async with source.look(None, {}) as listing:
+        assert listing is not None
+        return [page.removeprefix(site.url) for page in sorted(listing.pages)]
+
+
+def packed(body: bytes, encoding: str) -> Callable[[web.Request], web.StreamResponse]:
+    headers = {"Content-Encoding": encoding, "Content-Type": "text/html"}
+    return lambda request: web.Response(body=body, headers=headers)
+
+
+async def test_a_page_is_unpacked_as_far_as_a_page_may_be_long(home: Home, site: Site) -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+    assert len(unpacker("gzip")(bomb, 1_000)) == 1_000
+    site.answers["/docs/b"] = packed(gzip.compress(html("B", "Pier two is packed.").encode()), "gzip")
+    await follow(home, site)
+    assert "Pier two is packed." in " ".join(await home.library.found("pier packed"))
+    site.answers["/docs/b"] = packed(bomb, "gzip")
+    assert (await home.sync()).replaced == 0
+    with pytest.raises(SourceError, match="too long"):
+        site.answers["/docs/"] = packed(bomb, "gzip")
+        await looked(home, site)
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip", "gzip,identity"])
+async def test_what_is_packed_as_nobody_asked_is_not_unpacked(encoding: str) -> None:
+    with pytest.raises(AwayError):
+        unpacker(encoding)
+
+
+async def test_an_answer_that_does_not_end_costs_only_itself(home: Home, site: Site) -> None:
+    over = asyncio.Event()
+
+    class Endless(web.StreamResponse):
+        async def write_eof(self, data: bytes = b"") -> None:
+            await over.wait()
+
+    site.answers["/docs/a.html"] = lambda request: Endless(headers={"Content-Type": "text/html"})
+    try:
+        assert "/docs/b" in await looked(home, site, seconds=0.5)
+    finally:
+        over.set()
+
+
+async def test_what_is_no_address_costs_only_itself(home: Home, site: Site) -> None:
+    site.answers["/docs/a.html"] = lambda request: web.Response(status=302, headers={"Location": "//["})
+    site.pages["/robots.txt"] = f"Sitemap: http://[\nSitemap: {site.url}/docs.xml\n"
+    assert (await looked(home, site))[1:] == ["/docs/a.html", "/docs/b"]
+    site.pages["/docs.xml"] = (
+        f"<urlset><url><loc>http://[/x</loc></url><url><loc>{site.url}/docs/b</loc></url></urlset>"
+    )
+    assert await looked(home, site) == ["/docs/b"]
+
+
+async def test_a_page_and_all_pages_lead_to_no_more_addresses_than_a_site_may_have(home: Home, site: Site) -> None:
+    site.pages = {"/docs/": html("Docs", "Much.", *(f"gone{n}" for n in range(9)))}
+    assert await looked(home, site, pages=5) == ["/docs/"]
+    with pytest.raises(SourceError, match="more than 4 pages"):
+        await looked(home, site, pages=4)
+    site.pages = {"/docs/": html("Docs", "Much.", *(f"c{n}" for n in range(10)))}
+    for page in range(10):
+        site.pages[f"/docs/c{page}"] = html("C", "More.", *(f"gone{page}-{n}" for n in range(20)))
+    assert len(await looked(home, site, pages=11)) == 11
+    site.pages["/docs/c0"] = html("C", "More.", *(f"gone-{n}" for n in range(22)))
+    site.pages["/docs/c1"] = html("C", "More.", *(f"lost-{n}" for n in range(22)))
+    site.pages["/docs/c2"] = html("C", "More.", *(f"away-{n}" for n in range(22)))
+    site.pages["/docs/c3"] = html("C", "More.", *(f"far-{n}" for n in range(22)))
+    site.pages["/docs/c4"] = html("C", "More.", *(f"off-{n}" for n in range(22)))
+    with pytest.raises(SourceError, match="more than 11 pages"):
+        await looked(home, site, pages=11)
+
+
+async def test_all_pages_take_no_more_room_than_they_may(home: Home, site: Site) -> None:
+    size = sum(len(page) for page in site.pages.values()) - len(site.pages["/other"])
+    assert len(await looked(home, site, most_bytes=size)) == 4
+    with pytest.raises(SourceError, match="MiB"):
+        await looked(home, site, most_bytes=size - 1)
+
+
+async def test_a_sitemap_names_no_more_than_a_site_may_have(home: Home, site: Site) -> None:
+    def sitemap(count: int) -> str:
+        return f"<urlset>{''.join(f'<url><loc>{site.url}/docs/{n}</loc></url>' for n in range(count))}</urlset>"
+
+    site.pages["/sitemap.xml"] = sitemap(40)
+    assert await looked(home, site, pages=2) == []
+    site.pages["/sitemap.xml"] = sitemap(41)
+    with pytest.raises(SourceError, match="more than 2 pages"):
+        await looked(home, site, pages=2)
+    site.pages["/sitemap.xml"] = "<urlset>" + "<url>" * 10 + "</url>" * 10 + "</urlset>"
+    with pytest.raises(SourceError, match="sitemap"):
+        await looked(home, site)
+
+
+async def test_of_robots_txt_the_beginning_counts(home: Home, site: Site) -> None:
+    forbidden = "User-agent: *\nDisallow: /docs/b\n"
+    site.pages["/robots.txt"] = forbidden + "#" * ROBOTS_BYTES + "\nUser-agent: *\nDisallow: /docs/a\n"
+    assert await looked(home, site) == ["/docs/", "/docs/a.html", "/docs/c.html?x=1"]
 
 
 @pytest.mark.parametrize(
