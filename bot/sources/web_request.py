@@ -56,17 +56,13 @@ class WebClient:
         self, parts: SplitResult, host: str, there: str, headers: Mapping[str, str]
     ) -> tuple[httpx.Response, bytes]:
         target = urlunsplit((parts.scheme, there, parts.path or "/", parts.query, ""))
-        most = ParsingLimits().file
-        body = bytearray()
         async with self._client.stream(
             "GET", target, headers={"Host": parts.netloc, **headers}, extensions={"sni_hostname": host}
         ) as response:
-            unpack = unpacker(response.headers.get("content-encoding", ""))
+            body = Body(response.headers.get("content-encoding", ""), ParsingLimits().file)
             async for part in response.aiter_raw():
-                body += unpack(part, most + 1 - len(body))
-                if len(body) > most:
-                    raise AwayError("too long")
-        return response, bytes(body)
+                body.add(part)
+        return response, bytes(body.said)
 
 
 @asynccontextmanager
@@ -76,12 +72,22 @@ async def web_client(*, private: bool, seconds: float = WHOLE) -> AsyncIterator[
         yield WebClient(client, private=private, seconds=seconds)
 
 
-def unpacker(encoding: str) -> Unpack:
-    """For a body of this Content-Encoding. Raises AwayError for what was not asked for."""
-    match encoding.strip().lower():
-        case "" | "identity":
-            return lambda part, most: part
-        case "gzip" | "x-gzip":
-            return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress
-        case _:
-            raise AwayError("packed in a way that was not asked for")
+class Body:
+    """A body as far as it has come, unpacked, of at most so many bytes. Raises AwayError."""
+
+    def __init__(self, encoding: str, most: int) -> None:
+        """`encoding`: its Content-Encoding."""
+        self.said = bytearray()
+        self._most = most
+        match encoding.strip().lower():
+            case "" | "identity":
+                self._unpack: Unpack = lambda part, most: part
+            case "gzip" | "x-gzip":
+                self._unpack = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress
+            case _:
+                raise AwayError("packed in a way that was not asked for")
+
+    def add(self, part: bytes) -> None:
+        self.said += self._unpack(part, self._most + 1 - len(self.said))
+        if len(self.said) > self._most:
+            raise AwayError("too long")

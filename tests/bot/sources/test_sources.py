@@ -12,20 +12,22 @@ import pytest
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
 from bot.sources.addresses import public
-from bot.sources.base import Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
 from bot.sources.folder import FolderSource
+from bot.sources.git import GitAccess, GitSource
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync
 from bot.store.audit import Audit
 from bot.store.followed import FollowedPage, FollowedSource
 from bot.types import Actor, Upload
 from retrieval.i18n import Text
+from retrieval.loaders.limits import ParsingLimits
 from retrieval.types import TEAM, EmbeddingError, RAGToolError
 from tests.adapters.acting import until
 from tests.bot.acting import Clock
 from tests.bot.library import READERS
 from tests.bot.sample_turns import settings
-from tests.bot.sources.conftest import EDITOR, Home
+from tests.bot.sources.conftest import EDITOR, Home, Tree
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 BOTH = pytest.mark.parametrize("kind", ["folder", "git"])
@@ -518,6 +520,9 @@ async def test_a_sync_that_is_cut_short_goes_on_where_it_was(home: Home, monkeyp
 @pytest.mark.parametrize(
     "location",
     [
+        "https://[::1/x",
+        "https://host.example:99999/x",
+        "ssh://host.example:-p/x",
         "-u",
         "--upload-pack=/bin/sh",
         "ext::sh -c id",
@@ -531,6 +536,30 @@ async def test_addresses_that_do_more_than_name_a_repository_are_refused(home: H
     with pytest.raises(SourceError):
         await home.sources.add(EDITOR, NewSource("git", location, name="x"))
     assert await home.sources.listed(READERS) == []
+
+
+def repository(home: Home, tree: Tree, **more: int) -> GitSource:
+    mirror, access = home.folder / "mirror.git", GitAccess({}, private=True, local=True)
+    return GitSource(str(tree.path), PageFilter(), branch="", mirror=mirror, access=access, **more)
+
+
+async def test_a_repository_lists_no_more_than_can_be_borne(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(**{f"a{n}_md": "The same." for n in range(40)})
+    async with repository(home, tree, most_output=10_000).look(None, {}) as listing:
+        assert listing is not None and len(listing.pages) == 40
+    with pytest.raises(SourceError, match="git lists more"):
+        await repository(home, tree, most_output=1_000).look(None, {}).__aenter__()
+
+
+async def test_a_file_that_is_too_long_is_refused_unread_and_the_others_are_followed(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md=bytes(ParsingLimits().file + 1), b_md="Pier two.")
+    async with repository(home, tree).look(None, {}) as listing:
+        assert listing is not None
+        with pytest.raises(PageRefusedError, match="larger than 25 MiB"):
+            await listing.fetch(listing.pages["a.md"])
+        assert (await listing.fetch(listing.pages["b.md"])).data == b"Pier two."
 
 
 @pytest.mark.parametrize("branch", ["-x", "a..b", "a b", "x.lock", "@{1}"])

@@ -2,16 +2,18 @@
 
 import asyncio
 import gzip
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from bot.sources.addresses import resolved
 from bot.sources.base import SourceError
 from bot.sources.sources import NewSource
 from bot.sources.sync import Sync, SyncReport
-from bot.sources.web_request import AwayError, unpacker
+from bot.sources.web_request import AwayError, Body
 from bot.sources.website import ROBOTS_BYTES, WebsiteSource, check_address
 from bot.types import Actor
 from tests.bot.library import READERS
@@ -240,7 +242,6 @@ def packed(body: bytes, encoding: str) -> Callable[[web.Request], web.StreamResp
 
 async def test_a_page_is_unpacked_as_far_as_a_page_may_be_long(home: Home, site: Site) -> None:
     bomb = gzip.compress(bytes(50_000_000))
-    assert len(unpacker("gzip")(bomb, 1_000)) == 1_000
     site.answers["/docs/b"] = packed(gzip.compress(html("B", "Pier two is packed.").encode()), "gzip")
     await follow(home, site)
     assert "Pier two is packed." in " ".join(await home.library.found("pier packed"))
@@ -251,10 +252,22 @@ async def test_a_page_is_unpacked_as_far_as_a_page_may_be_long(home: Home, site:
         await looked(home, site)
 
 
+async def test_what_is_too_long_is_not_unpacked_first() -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+    body = Body("gzip", 1_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(AwayError, match="too long"):
+            body.add(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip", "gzip,identity"])
 async def test_what_is_packed_as_nobody_asked_is_not_unpacked(encoding: str) -> None:
     with pytest.raises(AwayError):
-        unpacker(encoding)
+        Body(encoding, 1_000)
 
 
 async def test_an_answer_that_does_not_end_costs_only_itself(home: Home, site: Site) -> None:
@@ -324,6 +337,11 @@ async def test_of_robots_txt_the_beginning_counts(home: Home, site: Site) -> Non
     forbidden = "User-agent: *\nDisallow: /docs/b\n"
     site.pages["/robots.txt"] = forbidden + "#" * ROBOTS_BYTES + "\nUser-agent: *\nDisallow: /docs/a\n"
     assert await looked(home, site) == ["/docs/", "/docs/a.html", "/docs/c.html?x=1"]
+
+
+async def test_a_host_that_cannot_be_asked_for_is_not_known(home: Home) -> None:
+    with pytest.raises(SourceError, match="not known"):
+        await resolved(f"{'a' * 64}.example", 443)
 
 
 @pytest.mark.parametrize(
