@@ -186,7 +186,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: an answer has an end",
         REQUEST,
         ("asyncio.timeout(self._seconds)", "asyncio.timeout(None)"),
-        (f"{SITE}::test_an_answer_that_does_not_end_costs_only_itself",),
+        (f"{SITE}::test_an_answer_that_trickles_costs_only_itself",),
     ),
     (
         "Sources: a page leads to so many",
@@ -289,8 +289,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Sources: no site of the own network for others",
-        WEBSITE,
-        ("host if self._source._private else await resolved(host, port)", "host"),
+        REQUEST,
+        ("host if self._private else await resolved(host, port)", "host"),
         (f"{SITE}::test_a_site_of_the_own_network_is_not_reached_for_others",),
     ),
     (

@@ -51,6 +51,10 @@ ADDRESS = Text(
     en="“{location}” is not the address of a website: https://…",
     ja="「{location}」はウェブサイトのアドレスではありません。",
 )
+_SECRET = Text(
+    en="The address holds a name or password. Sites that ask for one are not read; leave it out.",
+    ja="アドレスにユーザー名またはパスワードが含まれています。認証の必要なサイトは読み込めないため、除いてください。",
+)
 _START = Text(en="{url} cannot be read: {why}", ja="{url} を読み込めません: {why}")
 _SITEMAP = Text(en="The sitemap {url} cannot be read: {why}", ja="サイトマップ {url} を読み込めません: {why}")
 _FORBIDDEN = Text(en="its robots.txt does not allow it", ja="robots.txt で許可されていません")
@@ -326,7 +330,9 @@ def check_address(location: str) -> str:
     location = location.strip()
     with suppress(ValueError):
         parts = urlsplit(location)
-        if parts.scheme in ("https", "http") and parts.hostname and not parts.username and location.isprintable():
+        if parts.username is not None:
+            raise SourceError(_SECRET)
+        if parts.scheme in ("https", "http") and parts.hostname and location.isprintable():
             return _plain(location)
     raise SourceError(ADDRESS, location=location[:200])
 
