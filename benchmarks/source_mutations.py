@@ -159,6 +159,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/sources/test_website.py::test_a_page_that_is_no_markup_costs_only_itself",),
     ),
     (
+        "Sources: a name has nothing that is not seen",
+        SYNC,
+        ("name = self._source, clean_name(page.name)", "name = self._source, page.name"),
+        (f"{TESTS}::test_a_name_does_nothing_to_a_terminal_or_a_reader",),
+    ),
+    (
+        "Sources: nor has a page that is no document",
+        "bot/sources/base.py",
+        ("return clean_line(ref, 1_000)", "return ref"),
+        (f"{TESTS}::test_a_name_does_nothing_to_a_terminal_or_a_reader",),
+    ),
+    (
+        "Sources: a page with another name keeps its document",
+        SYNC,
+        ("if had is not None and await self._own(had):", "if False:"),
+        (f"{TESTS}::test_a_page_with_another_name_keeps_its_document",),
+    ),
+    (
         "Sources: a repository lists so much",
         GIT,
         ("            if len(said) > most:\n", "            if False:\n"),

@@ -32,6 +32,7 @@ from bot.store.followed import FollowedPage
 from bot.waiting import beside
 from retrieval.i18n import Text
 from retrieval.loaders.limits import REASONS, ParsingLimits, size
+from retrieval.loaders.sanitize import clean_line
 
 log = logging.getLogger(__name__)
 
@@ -387,10 +388,10 @@ def _reason(said: bytes, secrets: Collection[str]) -> str:
     """The last line that says something, without secrets."""
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
-    text = (fatal or lines or ["?"])[0].removeprefix("fatal: ")[:300]
+    text = (fatal or lines or ["?"])[0].removeprefix("fatal: ")
     for secret in secrets:
         text = text.replace(secret, "…")
-    return text
+    return clean_line(text, 300)
 
 
 def _size(folder: Path) -> int:

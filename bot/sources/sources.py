@@ -24,7 +24,7 @@ from bot.knowledge.collections import check_name
 from bot.knowledge.curation import NotAllowedError
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
-from bot.sources.base import PageFilter, PageSource, PausedError, SourceError
+from bot.sources.base import PageFilter, PageSource, PausedError, SourceError, shown
 from bot.sources.channel import ChannelSource, FollowedChannels, location_of
 from bot.sources.folder import NO_FOLDER, FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
@@ -150,7 +150,7 @@ class Sources:
 
     async def _status(self, source: FollowedSource) -> SourceStatus:
         pages = await self._store.pages(source.id)
-        refused = tuple((ref, page.refusal) for ref, page in sorted(pages.items()) if page.refusal is not None)
+        refused = tuple((shown(ref), page.refusal) for ref, page in sorted(pages.items()) if page.refusal is not None)
         there = sum(page.document is not None or page.refusal is not None for page in pages.values())
         return SourceStatus(source, there, refused, source.id in self._syncing)
 

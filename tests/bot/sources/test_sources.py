@@ -302,6 +302,7 @@ class Memory:
     texts: dict[str, str] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     half: bool = False
+    ending: str = ""  # of a document's name, behind its page's
     fetched: list[str] = field(default_factory=list)
 
     @asynccontextmanager
@@ -312,7 +313,7 @@ class Memory:
 
     @property
     def pages(self) -> Mapping[str, SourcePage]:
-        return {ref: SourcePage(ref, str(hash(text)), ref) for ref, text in self.texts.items()}
+        return {ref: SourcePage(ref, str(hash(text)), ref + self.ending) for ref, text in self.texts.items()}
 
     @property
     def cursor(self) -> str:
@@ -692,6 +693,31 @@ async def test_a_site_that_does_not_answer_holds_up_no_other_source(home: Home, 
         await asyncio.gather(watching, return_exceptions=True)
         server.close()
         await server.wait_closed()
+
+
+@BOTH
+async def test_a_name_does_nothing_to_a_terminal_or_a_reader(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    (tree.path / "a\x1b]0;title\x07\x1b[31m.md").write_text("")
+    (tree.path / "b\u202efdp.md").write_text("Pier one.")
+    tree.commit()
+    report = await home.follow(tree)
+    (status,) = await home.sources.listed(READERS)
+    assert [ref for ref, _ in report.refused] == [ref for ref, _ in status.refused] == ["a]0;title.md"]
+    assert await home.names() == ["bfdp.md"]
+    (tree.path / "b\u202efdp.md").write_text("Pier two.")
+    tree.commit()
+    report = await home.sync()
+    assert (report.added, report.replaced) == (0, 1)
+
+
+async def test_a_page_with_another_name_keeps_its_document(home: Home) -> None:
+    source = await followed(home)
+    await synced(home, source, Memory({"a.md": "One."}))
+    (before,) = await home.library.documents.listed()
+    await synced(home, source, Memory({"a.md": "Two."}, ending=".txt"))
+    (row,) = await home.library.documents.listed()
+    assert (row.id, row.name) == (before.id, "a.md.txt")
 
 
 async def test_a_branch_that_was_pushed_anew_is_followed_to_where_it_is(home: Home) -> None:
