@@ -207,7 +207,8 @@ async def test_over_http_a_token_is_needed_and_good_for_nothing_else(service: Se
         shown = ACCEPT | {"Authorization": f"Bearer {secret}"}
         assert post("/mcp", json=HELLO, headers=shown).json()["result"]["serverInfo"]["name"] == "kotae"
         assert post("/mcp", json=HELLO, headers=shown | {"Origin": "https://evil.example"}).status_code == 403
-        assert client.get("/mcp", headers=shown).status_code == 405
+        with client.stream("GET", "/mcp", headers=shown) as response:
+            assert response.status_code == 405
         assert post("/mcp", json=HELLO, headers=shown | {"Host": "evil.example"}).status_code == 400
         for path in ("/documents", "/healthz", "/search?query=x"):
             refused = client.get(path, headers={"Authorization": f"Bearer {secret}"})
