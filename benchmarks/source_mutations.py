@@ -183,6 +183,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_a_repository_lists_no_more_than_can_be_borne",),
     ),
     (
+        "Sources: git takes so much memory",
+        GIT,
+        ('            "GIT_ALLOC_LIMIT": str(self._bounds.memory),', '            "GIT_ALLOC": "",'),
+        (f"{TESTS}::test_git_takes_no_more_memory_than_it_may",),
+    ),
+    (
         "Sources: what is too long in a repository is not read",
         GIT,
         ("if page.version in self.too_long:", "if False:"),

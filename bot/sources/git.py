@@ -37,7 +37,7 @@ from retrieval.loaders.sanitize import clean_line
 log = logging.getLogger(__name__)
 
 MOST_BYTES = 2**30  # of a mirror
-OUTPUT_BYTES, ERROR_BYTES = 2**27, 2**16  # of what git says: a tree of a few kilobytes may list billions of files
+ERROR_BYTES = 2**16  # that git complains
 LOOK_SECONDS, FETCH_SECONDS = 60.0, 1800.0
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _SCP = re.compile(r"(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*|/.+)")
@@ -86,6 +86,15 @@ class GitAccess:
     local: bool = False  # added from the terminal: repositories of this machine, too
 
 
+@dataclass(frozen=True, slots=True)
+class GitBounds:
+    """Bytes that git may print for one command, and take at once: in a few kilobytes of a repository may be billions of
+    files, and one of gigabytes."""
+
+    output: int = 2**27
+    memory: int = 2**29
+
+
 class GitSource:
     """One branch; `branch` empty: the repository's own choice."""
 
@@ -97,12 +106,12 @@ class GitSource:
         branch: str,
         mirror: Path,
         access: GitAccess,
-        most_output: int = OUTPUT_BYTES,
+        bounds: GitBounds = GitBounds(),
     ) -> None:
         self._location = check_location(location, local=access.local)
         self._wanted = wanted
         self._branch = check_branch(branch)
-        self._git = _Git(mirror, self._location, access, most_output)
+        self._git = _Git(mirror, self._location, access, bounds)
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
@@ -207,9 +216,9 @@ class _Tree:
 class _Git:
     """The program, hardened: it asks nobody, runs nothing of the repository's, and speaks with its host only."""
 
-    def __init__(self, mirror: Path, location: str, access: GitAccess, most_output: int) -> None:
+    def __init__(self, mirror: Path, location: str, access: GitAccess, bounds: GitBounds) -> None:
         self.location = location
-        self._most_output = most_output
+        self._bounds = bounds
         self._mirror = mirror
         self._access = access
 
@@ -252,7 +261,7 @@ class _Git:
         process = await self._start(*command, there=there)
         try:
             async with asyncio.timeout(seconds):
-                out, err = await _said(process, self._most_output)
+                out, err = await _said(process, self._bounds.output)
         except TimeoutError:
             raise SourceError(_TIMEOUT, n=round(seconds)) from None
         finally:
@@ -293,6 +302,7 @@ class _Git:
             "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
             "GIT_ALLOW_PROTOCOL": "https:ssh:file:http" if self._access.local else "https:ssh",
             "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_ALLOC_LIMIT": str(self._bounds.memory),  # git's wrapper.c: of one allocation
             "LC_ALL": "C",
         }
         config = [

@@ -1,7 +1,10 @@
 """A base that follows its sources, deletions included, and never wrecks itself doing so. Source: sources.md §2."""
 
 import asyncio
+import hashlib
 import os
+import shutil
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +17,7 @@ from bot.records import AuditRecord
 from bot.sources.addresses import public
 from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
 from bot.sources.folder import FolderSource
-from bot.sources.git import GitAccess, GitSource
+from bot.sources.git import GitAccess, GitBounds, GitSource
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync
 from bot.store.audit import Audit
@@ -539,18 +542,54 @@ async def test_addresses_that_do_more_than_name_a_repository_are_refused(home: H
     assert await home.sources.listed(READERS) == []
 
 
-def repository(home: Home, tree: Tree, **more: int) -> GitSource:
+def repository(home: Home, tree: Tree, **bounds: int) -> GitSource:
     mirror, access = home.folder / "mirror.git", GitAccess({}, private=True, local=True)
-    return GitSource(str(tree.path), PageFilter(), branch="", mirror=mirror, access=access, **more)
+    return GitSource(str(tree.path), PageFilter(), branch="", mirror=mirror, access=access, bounds=GitBounds(**bounds))
 
 
 async def test_a_repository_lists_no_more_than_can_be_borne(home: Home) -> None:
     tree = home.tree("git")
     tree.write(**{f"a{n}_md": "The same." for n in range(40)})
-    async with repository(home, tree, most_output=10_000).look(None, {}) as listing:
+    async with repository(home, tree, output=10_000).look(None, {}) as listing:
         assert listing is not None and len(listing.pages) == 40
     with pytest.raises(SourceError, match="git lists more"):
-        await repository(home, tree, most_output=1_000).look(None, {}).__aenter__()
+        await repository(home, tree, output=1_000).look(None, {}).__aenter__()
+
+
+def number(value: int) -> bytes:
+    """As a delta has its sizes: seven bits a byte, the lowest first (git-scm.com/docs/pack-format)."""
+    low, rest = value & 127, value >> 7
+    return bytes([low | 128]) + number(rest) if rest else bytes([low])
+
+
+def pack_of_a_long_file(times: int) -> bytes:
+    """A pack with a file of 64 KiB, and one that is the same so many times over: ten bytes each time."""
+    base = bytes(2**16)
+    delta = number(len(base)) + number(len(base) * times) + b"\x80" * times  # copy 64 KiB from the beginning
+    packed = zlib.compress(base)
+    length = len(base)
+    first = bytes([0x30 | length & 15 | 128]) + number(length >> 4) + packed
+    length = len(delta)
+    second = bytes([0x70 | length & 15 | 128]) + number(length >> 4) + hashlib.sha1(b"blob 65536\0" + base).digest()
+    pack = b"PACK" + (2).to_bytes(4, "big") * 2 + first + second + zlib.compress(delta)
+    return pack + hashlib.sha1(pack).digest()
+
+
+async def test_git_takes_no_more_memory_than_it_may(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(b_md="Pier two.")
+    pack = home.folder / "a.pack"
+    pack.write_bytes(pack_of_a_long_file(600))
+    tree.git("index-pack", str(pack), "-o", str(tree.path / ".git/objects/pack/pack-a.idx"))
+    pack.rename(tree.path / ".git/objects/pack/pack-a.pack")
+    blob = hashlib.sha1(b"blob %d\0" % (600 * 2**16) + bytes(600 * 2**16)).hexdigest()
+    tree.git("update-index", "--add", "--cacheinfo", f"100644,{blob},a.md")
+    tree.git("commit", "--quiet", "-m", "long")
+    async with repository(home, tree).look(None, {}) as listing:
+        assert listing is not None and len(listing.pages) == 2
+    shutil.rmtree(home.folder / "mirror.git")
+    with pytest.raises(SourceError, match="git could not read"):
+        await repository(home, tree, memory=2**25).look(None, {}).__aenter__()
 
 
 async def test_a_file_that_is_too_long_is_refused_unread_and_the_others_are_followed(home: Home) -> None:
