@@ -258,6 +258,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_no_form_of_ipv6_hides_an_address_of_the_own_network",),
     ),
     (
+        "Sources: no address that only machines use",
+        "bot/sources/addresses.py",
+        ("    if any(ip in network for network in _OF_MACHINES):\n        return False\n", ""),
+        (f"{TESTS}::test_no_address_that_only_machines_use_is_public",),
+    ),
+    (
+        "Sources: nor one of theirs in a form of IPv6",
+        "bot/sources/addresses.py",
+        ("or public(str(inner)))", "or inner.is_global)"),
+        (f"{TESTS}::test_no_address_that_only_machines_use_is_public",),
+    ),
+    (
         "Sources: two processes never sync one at once",
         "bot/store/leases.py",
         ("its = and_(which, free(table, at, owner if again else None))", "its = which"),

@@ -640,6 +640,11 @@ async def test_no_form_of_ipv6_hides_an_address_of_the_own_network(address: str)
     assert public("64:ff9b::808:808") and public("2606:4700::6810:84e5") and public("8.8.8.8")
 
 
+@pytest.mark.parametrize("address", ["192.0.0.192", "192.88.99.1", "3fff::1", "168.63.129.16", "64:ff9b::c000:c0"])
+async def test_no_address_that_only_machines_use_is_public(address: str) -> None:
+    assert not public(address)
+
+
 async def test_changing_sources_takes_an_editor_and_leaves_a_trace(home: Home) -> None:
     tree = home.tree("folder")
     tree.write(a_md="A.")
