@@ -177,6 +177,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_a_page_with_another_name_keeps_its_document",),
     ),
     (
+        "Sources: what is no date is none",
+        "bot/knowledge/documents.py",
+        ('iso_date(upload.changed_at or "")', "upload.changed_at"),
+        (f"{SITE}::test_what_is_no_date_is_none",),
+    ),
+    (
         "Sources: a repository lists so much",
         GIT,
         ("            if len(said) > most:\n", "            if False:\n"),

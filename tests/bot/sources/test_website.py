@@ -92,6 +92,21 @@ async def test_the_sitemap_says_which_pages_there_are(home: Home, site: Site) ->
     assert len(await home.names()) == 2
 
 
+async def test_what_is_no_date_is_none(home: Home, site: Site) -> None:
+    def undated(text: str) -> web.Response:
+        return web.Response(text=html("A", text), content_type="text/html")
+
+    site.answers["/docs/a.html"] = lambda request: undated("Pier one is open.")
+    site.answers["/docs/b"] = lambda request: undated("Pier two is open.")
+    site.pages["/sitemap.xml"] = (
+        f"<urlset><url><loc>{site.url}/docs/a.html</loc><lastmod>@everyone</lastmod></url>"
+        f"<url><loc>{site.url}/docs/b</loc><lastmod>2026-02-03T10:00:00Z</lastmod></url></urlset>"
+    )
+    await follow(home, site)
+    rows = {row.name: row.changed_at for row in await home.library.documents.listed()}
+    assert rows == {"docs/a.html": None, "docs/b.html": "2026-02-03"}
+
+
 async def test_an_entity_bomb_is_no_sitemap(home: Home, site: Site) -> None:
     site.pages["/sitemap.xml"] = (
         '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>'
