@@ -183,6 +183,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{SITE}::test_what_is_no_date_is_none",),
     ),
     (
+        "Sources: what no header can hold is not sent back",
+        WEBSITE,
+        ("if value and value.isascii()}", "if value}"),
+        (f"{SITE}::test_what_no_header_can_hold_is_not_sent_back",),
+    ),
+    (
+        "Sources: a host is asked for by its name in ASCII",
+        WEBSITE,
+        ('parts.netloc.encode("idna").decode()', "parts.netloc"),
+        (f"{SITE}::test_a_host_is_asked_for_by_the_name_that_it_has_in_ascii",),
+    ),
+    (
         "Sources: a repository lists so much",
         GIT,
         ("            if len(said) > most:\n", "            if False:\n"),

@@ -8,7 +8,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
@@ -35,30 +35,25 @@ class WebClient:
         self._seconds = seconds
 
     async def get(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        """The answer, which may be a redirect, and its body. Raises AwayError; SourceError for an address that may not
-        be reached."""
+        """The answer, which may be a redirect, and its body. Host and headers are ASCII. Raises AwayError; SourceError
+        for an address that may not be reached."""
         parts = urlsplit(url)
-        host = parts.hostname or ""
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError as error:
             raise AwayError("no such port") from error
+        host = parts.hostname or ""
         address = host if self._private else await resolved(host, port)
+        there = f"[{address}]" if ":" in address else address
+        target = urlunsplit((parts.scheme, f"{there}:{port}", parts.path or "/", parts.query, ""))
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._answer(
-                    parts, host, f"[{address}]:{port}" if ":" in address else f"{address}:{port}", headers
-                )
+                return await self._answer(target, host, {"Host": parts.netloc, **headers})
         except (httpx.HTTPError, httpx.InvalidURL, OSError, zlib.error) as error:
             raise AwayError(type(error).__name__) from error
 
-    async def _answer(
-        self, parts: SplitResult, host: str, there: str, headers: Mapping[str, str]
-    ) -> tuple[httpx.Response, bytes]:
-        target = urlunsplit((parts.scheme, there, parts.path or "/", parts.query, ""))
-        async with self._client.stream(
-            "GET", target, headers={"Host": parts.netloc, **headers}, extensions={"sni_hostname": host}
-        ) as response:
+    async def _answer(self, target: str, host: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        async with self._client.stream("GET", target, headers=headers, extensions={"sni_hostname": host}) as response:
             body = Body(response.headers.get("content-encoding", ""), ParsingLimits().file)
             async for part in response.aiter_raw():
                 body.add(part)

@@ -225,7 +225,9 @@ class _Visit:
         if fresh and before is not None:
             validators = {"If-None-Match": before.etag} if before.etag else {"If-Modified-Since": before.modified}
         try:
-            answer = await self._get(url, {name: value for name, value in validators.items() if value})
+            answer = await self._get(
+                url, {name: value for name, value in validators.items() if value and value.isascii()}
+            )
         except AwayError as error:
             if first:
                 raise SourceError(_START, url=url, why=str(error)) from error
@@ -338,9 +340,10 @@ def check_address(location: str) -> str:
 
 
 def _plain(url: str) -> str:
-    """Without what only a browser needs."""
+    """Without what only a browser needs, and with the name that its host has in ASCII. Raises ValueError."""
     parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", parts.query, ""))
+    netloc = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    return urlunsplit((parts.scheme, netloc, parts.path or "/", parts.query, ""))
 
 
 def _same_host(url: str, start: str) -> bool:
@@ -377,7 +380,7 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
             with suppress(ValueError):
                 plain = _plain(address)
                 if element.tag.endswith("sitemap"):
-                    inner.append(address)
+                    inner.append(plain)
                 else:
                     pages[plain] = said.get("lastmod", "")
         if len(around) == 1:

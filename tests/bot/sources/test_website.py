@@ -146,6 +146,32 @@ async def test_a_page_that_is_away_and_those_behind_it_stay(home: Home, site: Si
     assert (await home.sync()).removed == 1
 
 
+async def test_what_no_header_can_hold_is_not_sent_back(home: Home, site: Site) -> None:
+    def answer(request: web.Request) -> web.StreamResponse:
+        headers = {"ETag": '"é版"', "Last-Modified": "三月"}
+        return web.Response(text=html("B", "Pier two is open."), content_type="text/html", headers=headers)
+
+    site.answers["/docs/b"] = answer
+    await follow(home, site)
+    report = await home.sync()
+    assert (report.failed, report.removed, len(await home.names())) == ([], 0, 4)
+
+
+async def test_a_host_is_asked_for_by_the_name_that_it_has_in_ascii(home: Home, site: Site) -> None:
+    asked: list[str] = []
+
+    def answer(request: web.Request) -> web.StreamResponse:
+        asked.append(request.headers["Host"])
+        return web.Response(status=404)
+
+    site.answers["/robots.txt"] = answer
+    port = site.url.rpartition(":")[2]
+    source = WebsiteSource(f"http://ｌｏｃａｌｈｏｓｔ:{port}/docs/", memory=home.folder / "m.json", private=True)
+    async with source.look(None, {}) as listing:
+        assert listing is not None and len(listing.pages) == 4
+    assert asked == [f"localhost:{port}"]
+
+
 async def test_it_waits_as_long_as_it_is_told(home: Home, site: Site) -> None:
     waited: list[float] = []
     busy = iter([429, 503])
