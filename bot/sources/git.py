@@ -357,7 +357,7 @@ class _Blobs:
 
 
 async def _said(process: asyncio.subprocess.Process, most: int) -> tuple[bytes, bytes]:
-    """What a command printed and complained of, in full and in part. Raises SourceError for more than `most` bytes."""
+    """A command's output, in full, and its complaints, in part. Raises SourceError for more than `most` bytes."""
     assert process.stdout is not None and process.stderr is not None  # it was started so
     async with beside(_beginning(process.stderr)) as complaints:
         said = bytearray()
@@ -379,7 +379,7 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
 
 
 def _parts(listed: bytes) -> Iterator[bytes]:
-    """What git has put a NUL after."""
+    """Each stretch that git has put a NUL after."""
     start = 0
     while (end := listed.find(b"\0", start)) >= 0:
         yield listed[start:end]
