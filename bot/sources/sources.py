@@ -274,20 +274,23 @@ class Sources:
     async def _look(self, watched: dict[str, asyncio.Task[None]], syncing: dict[str, asyncio.Task[None]]) -> None:
         """Each source has a task of its own: one that takes hours, or whose server means to, holds up no other."""
         await self.silence()
-        busy = {id for id, task in syncing.items() if not task.done()}
+        for id in [id for id, task in syncing.items() if task.done()]:
+            del syncing[id]
+        busy = set(syncing)
         found = {one.id: one for one in await self._store.listed() if one.state == "on"}
         waiting = await self._store.waiting(self._clock())
-        for tasks in (watched, syncing):
-            for id in tasks.keys() - found.keys():
-                tasks.pop(id).cancel()
+        for id in watched.keys() - found.keys():
+            watched.pop(id).cancel()
         for source in found.values():
-            if source.kind == "folder" and (source.id not in watched or watched[source.id].done()):
+            idle = source.id not in watched or watched[source.id].done()
+            if source.kind == "channel":  # a look takes minutes, and what it is about is known
+                due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
+                if idle and due and self.channels.serves(source.location):
+                    watched[source.id] = asyncio.create_task(self._due(source), name="channel")
+                continue
+            if idle and source.kind == "folder":
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-            due = source.due_at <= self._clock()
-            if source.kind == "channel":  # what it is about is known
-                due = due or (source.id in waiting and not source.failures)
-                due = due and self.channels.serves(source.location)
-            if due and source.id not in busy:
+            if source.due_at <= self._clock() and source.id not in busy:
                 syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")
 
     async def _rest(self, seconds: float) -> None:
