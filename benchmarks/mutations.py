@@ -46,7 +46,8 @@ LOCAL_FILES = "tests/bot/sources/test_local_files.py"
 DOUBTS = "tests/bot/unanswered/test_doubts.py"
 DOUBT_SHOWN = "tests/adapters/markdown/test_events.py::test_doubt_stands_in_front_of_an_answer_once"
 MISSED = "tests/bot/turns/test_turns.py::test_what_is_a_miss"
-KILLED_BACKUP = "tests/bot/operations/test_backup.py::test_what_killed_backups"
+BACKUPS = "tests/bot/operations/test_backup.py"
+KILLED_BACKUP = f"{BACKUPS}::test_what_killed_backups"
 IDENTITY = "tests/bot/knowledge/test_identity.py"
 STRANGE_DATABASE = f"{IDENTITY}::test_a_database_that_does_not_know_the_home_is_refused_and_nothing_is_lost"
 TAUGHT = "tests/bot/unanswered/test_expert_answers.py"
@@ -740,6 +741,24 @@ MUTATIONS = (
         (f"{IDENTITY}::test_a_backup_is_restored_into_its_own_collection_and_not_into_anothers",),
     ),
     Mutation(
+        "the headers of a backup have an end",
+        "bot/operations/restore.py",
+        ("        if self.left < 0:\n", "        if False:\n"),
+        (f"{BACKUPS}::test_an_archive_that_would_take_all_there_is_takes_nothing",),
+    ),
+    Mutation(
+        "a file of a backup is no hole",
+        "bot/operations/restore.py",
+        ("entry.isreg() and not entry.issparse()", "entry.isreg()"),
+        (f"{BACKUPS}::test_an_archive_that_would_take_all_there_is_takes_nothing",),
+    ),
+    Mutation(
+        "a backup fits on the disk",
+        "bot/operations/restore.py",
+        (") > room:", ") < 0:"),
+        (f"{BACKUPS}::test_an_archive_that_would_take_all_there_is_takes_nothing",),
+    ),
+    Mutation(
         "a restored index shows nothing later than the backup",
         "bot/operations/restore.py",
         ("    await index.roll_back(identity.generation)\n", ""),
@@ -893,7 +912,7 @@ MUTATIONS = (
     Mutation(
         "what a document says of itself comes before what is known of it",
         "bot/knowledge/documents.py",
-        ("document.date or upload.changed_at", "upload.changed_at or document.date"),
+        ('document.date or iso_date(upload.changed_at or "")', 'iso_date(upload.changed_at or "") or document.date'),
         ("tests/bot/knowledge/test_documents.py::test_a_document_has_its_own_date_or_none",),
     ),
     # a full disk

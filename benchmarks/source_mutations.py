@@ -2,7 +2,7 @@
 `benchmarks/mutations.py`: the name of each, its file, the text that is there once with what stands in its place, and the
 tests that notice. Source: sources.md §2, §4 and §5."""
 
-SITE, WEBSITE = "tests/bot/sources/test_website.py", "bot/sources/website.py"
+SITE, WEBSITE, REQUEST = "tests/bot/sources/test_website.py", "bot/sources/website.py", "bot/sources/web_request.py"
 MCP = "tests/adapters/mcp/test_server.py"
 TESTS = "tests/bot/sources/test_sources.py"
 SYNC, SOURCES, GIT, FOLDER = (f"bot/sources/{name}.py" for name in ("sync", "sources", "git", "folder"))
@@ -159,10 +159,133 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/sources/test_website.py::test_a_page_that_is_no_markup_costs_only_itself",),
     ),
     (
+        "Sources: a name has nothing that is not seen",
+        SYNC,
+        ("name = self._source, clean_name(page.name)", "name = self._source, page.name"),
+        (f"{TESTS}::test_a_name_does_nothing_to_a_terminal_or_a_reader",),
+    ),
+    (
+        "Sources: nor has a page that is no document",
+        "bot/sources/base.py",
+        ("return clean_line(ref, 1_000)", "return ref"),
+        (f"{TESTS}::test_a_name_does_nothing_to_a_terminal_or_a_reader",),
+    ),
+    (
+        "Sources: a page with another name keeps its document",
+        SYNC,
+        ("if had is not None and await self._own(had):", "if False:"),
+        (f"{TESTS}::test_a_page_with_another_name_keeps_its_document",),
+    ),
+    (
+        "Sources: what is no date is none",
+        "bot/knowledge/documents.py",
+        ('iso_date(upload.changed_at or "")', "upload.changed_at"),
+        (f"{SITE}::test_what_is_no_date_is_none",),
+    ),
+    (
+        "Sources: what no header can hold is not sent back",
+        WEBSITE,
+        ("if value and value.isascii()}", "if value}"),
+        (f"{SITE}::test_what_no_header_can_hold_is_not_sent_back",),
+    ),
+    (
+        "Sources: a host is asked for by its name in ASCII",
+        WEBSITE,
+        ('parts.netloc.encode("idna").decode()', "parts.netloc"),
+        (f"{SITE}::test_a_host_is_asked_for_by_the_name_that_it_has_in_ascii",),
+    ),
+    (
+        "Sources: a repository lists so much",
+        GIT,
+        ("            if len(said) > most:\n", "            if False:\n"),
+        (f"{TESTS}::test_a_repository_lists_no_more_than_can_be_borne",),
+    ),
+    (
+        "Sources: git takes so much memory",
+        GIT,
+        ('            "GIT_ALLOC_LIMIT": str(self._bounds.memory),', '            "GIT_ALLOC": "",'),
+        (f"{TESTS}::test_git_takes_no_more_memory_than_it_may",),
+    ),
+    (
+        "Sources: what is too long in a repository is not read",
+        GIT,
+        ("if page.version in self.too_long:", "if False:"),
+        (f"{TESTS}::test_a_file_that_is_too_long_is_refused_unread_and_the_others_are_followed",),
+    ),
+    (
+        "Sources: a page is unpacked as far as a page may be long",
+        REQUEST,
+        ("self._most + 1 - len(self.said))", "0)"),
+        (f"{SITE}::test_what_is_too_long_is_not_unpacked_first",),
+    ),
+    (
+        "Sources: nothing is unpacked twice",
+        REQUEST,
+        ('case "gzip" | "x-gzip":', 'case given if given.startswith("gzip"):'),
+        (f"{SITE}::test_what_is_packed_as_nobody_asked_is_not_unpacked",),
+    ),
+    (
+        "Sources: an answer has an end",
+        REQUEST,
+        ("asyncio.timeout(self._seconds)", "asyncio.timeout(None)"),
+        (f"{SITE}::test_an_answer_that_trickles_costs_only_itself",),
+    ),
+    (
+        "Sources: a page leads to so many",
+        WEBSITE,
+        ("            self._bound(len(links), LINKS)\n", ""),
+        (f"{SITE}::test_a_page_and_all_pages_lead_to_no_more_addresses_than_a_site_may_have",),
+    ),
+    (
+        "Sources: all pages lead to so many",
+        WEBSITE,
+        ("                self._bound(len(met), ADDRESSES)\n", ""),
+        (f"{SITE}::test_a_page_and_all_pages_lead_to_no_more_addresses_than_a_site_may_have",),
+    ),
+    (
+        "Sources: a sitemap names so many",
+        WEBSITE,
+        ("            self._bound(len(found), ADDRESSES)\n", ""),
+        (f"{SITE}::test_a_sitemap_names_no_more_than_a_site_may_have",),
+    ),
+    (
+        "Sources: all pages take so much room",
+        WEBSITE,
+        ("if self._bytes > self._source._most_bytes:", "if False:"),
+        (f"{SITE}::test_all_pages_take_no_more_room_than_they_may",),
+    ),
+    (
+        "Sources: of robots.txt so much",
+        WEBSITE,
+        ("[:ROBOTS_BYTES]", ""),
+        (f"{SITE}::test_of_robots_txt_the_beginning_counts",),
+    ),
+    (
+        "Sources: each in a task of its own",
+        SOURCES,
+        (
+            'syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")',
+            "await self._due(source)",
+        ),
+        (f"{TESTS}::test_a_site_that_does_not_answer_holds_up_no_other_source",),
+    ),
+    (
         "Sources: nor one in a form of IPv6",
         "bot/sources/addresses.py",
         ("own = ip.is_site_local or", "own = False or"),
         (f"{TESTS}::test_no_form_of_ipv6_hides_an_address_of_the_own_network",),
+    ),
+    (
+        "Sources: no address that only machines use",
+        "bot/sources/addresses.py",
+        ("    if any(ip in network for network in _OF_MACHINES):\n        return False\n", ""),
+        (f"{TESTS}::test_no_address_that_only_machines_use_is_public",),
+    ),
+    (
+        "Sources: nor one of theirs in a form of IPv6",
+        "bot/sources/addresses.py",
+        ("or public(str(inner)))", "or inner.is_global)"),
+        (f"{TESTS}::test_no_address_that_only_machines_use_is_public",),
     ),
     (
         "Sources: two processes never sync one at once",
@@ -206,7 +329,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a site with more pages than are read",
         WEBSITE,
-        ("                raise SourceError(TOO_MANY, most=self._source._most)\n", "                break\n"),
+        ("            self._bound(len(self._pages) + len(self._failed))\n", ""),
         (f"{SITE}::test_more_pages_than_are_read_are_said_and_nothing_seems_to_be_gone",),
     ),
     (
@@ -220,8 +343,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Sources: no site of the own network for others",
-        WEBSITE,
-        ("host if self._source._private else await resolved(host, port)", "host"),
+        REQUEST,
+        ("host if self._private else await resolved(host, port)", "host"),
         (f"{SITE}::test_a_site_of_the_own_network_is_not_reached_for_others",),
     ),
     (
@@ -391,6 +514,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "bot/programs/programs.py",
         ("if len(lately) >= who.per_minute:", "if False:"),
         (f"{MCP}::test_a_token_has_its_caps",),
+    ),
+    (
+        "Programs: also of many calls at once",
+        "bot/programs/programs.py",
+        ("        lately.append(now)  #", "        await self._tokens.listed()\n        lately.append(now)  #"),
+        (f"{MCP}::test_a_token_has_its_caps",),
+    ),
+    (
+        "Programs: no stream that never says anything",
+        "adapters/mcp/endpoint.py",
+        ('        if scope["method"] != "POST":', "        if False:"),
+        (f"{MCP}::test_over_http_a_token_is_needed_and_good_for_nothing_else",),
     ),
     (
         "Programs: calls a day and misses",

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from adapters.web.api.errors import Problem
+from adapters.web.api.errors import WRONG_METHOD, Problem
 from bot.programs.programs import Programs
 from bot.records import ProgramToken
 from retrieval.i18n import Text
@@ -37,6 +37,8 @@ class McpEndpoint:
         token = await self._token(Headers(scope=scope))
         if token is None:
             raise Problem(401, "token_needed", _NO_TOKEN, {"WWW-Authenticate": "Bearer"})
+        if scope["method"] != "POST":  # the stream that a GET opens would never say anything, and hold up the end
+            raise Problem(405, "wrong_method", WRONG_METHOD, {"Allow": "POST"}, method=scope["method"][:20])
         app = await self._loaded()
         held = _asking.set(token)
         try:

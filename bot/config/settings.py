@@ -118,10 +118,10 @@ class Settings(BaseSettings):
         "default", alias="KOTAE_THINKING"
     )
     gemini_key: Secret | None = Field(None, alias="GEMINI_API_KEY")
-    gemini_base_url: Address | None = Field(None, alias="GEMINI_BASE_URL")
+    gemini_base_url: Address | None = Field(None, alias="GEMINI_BASE_URL", repr=False)
     gemini_api_version: SettingText | None = Field(None, alias="GEMINI_API_VERSION")
     openai_key: Secret | None = Field(None, alias="OPENAI_API_KEY")
-    openai_base_url: Address | None = Field(None, alias="OPENAI_BASE_URL")
+    openai_base_url: Address | None = Field(None, alias="OPENAI_BASE_URL", repr=False)
 
     embedder: Embedder = Field("local", alias="KOTAE_EMBEDDER")
     reranker: Reranker | None = Field(None, alias="KOTAE_RERANKER")
@@ -129,7 +129,7 @@ class Settings(BaseSettings):
         None, alias="KOTAE_EMBEDDING_DIM"
     )
 
-    qdrant_address: Address | None = Field(None, alias="QDRANT_URL")
+    qdrant_address: Address | None = Field(None, alias="QDRANT_URL", repr=False)
     qdrant_host: SettingText | None = Field(None, alias="QDRANT_HOST")
     qdrant_port: Port = Field(6333, alias="QDRANT_PORT")
     qdrant_key: Secret | None = Field(None, alias="QDRANT_API_KEY")

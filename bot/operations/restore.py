@@ -2,8 +2,10 @@
 one."""
 
 import asyncio
+import errno
 import gzip
 import hashlib
+import io
 import json
 import os
 import re
@@ -47,6 +49,7 @@ Progress = Callable[[int, int], None]
 _MARKDOWN = re.compile(r"documents/([0-9a-f]{2})/(\1[0-9a-f]{62})\.md")
 _PAIRS = re.compile(r"pairs/[0-9a-f]{32}\.json")
 _MANIFEST_BYTES = 256 * 2**20
+_HEADER_BYTES = 2**20  # between two files: tarfile reads the headers of headers whole, however long they say they are
 _BLOCK = 2**20
 _MAY_BE_THERE = frozenset({"lock", "logs", "cache", NOTES, UNFINISHED, "lost+found"})
 
@@ -166,15 +169,18 @@ def _unpack(source: Path, staging: Path) -> None:
     """The archive's files in `staging`, each with the size and the checksum that the manifest says, and no others."""
     shutil.rmtree(staging, ignore_errors=True)
     try:
-        with source.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|gz") as archive:
-            entries = iter(archive)
+        with source.open("rb") as raw, gzip.open(raw) as unzipped:
+            packed = _Metered(unzipped)
+            archive = tarfile.open(fileobj=packed, mode="r|")  # noqa: SIM115 (closing would read it to its end)
+            entries = _entries(archive, packed)
             manifest = _manifest(source, archive, entries)
+            expected: dict[str, Mapping[str, Any]] = dict(manifest["files"])
+            _refuse_larger_than(shutil.disk_usage(staging.parent).free, expected)
             staging.mkdir(mode=0o700)
             (staging / MANIFEST).write_text("{}", encoding="utf-8")  # from here on the home is an unfinished one
-            expected: dict[str, Mapping[str, Any]] = dict(manifest["files"])
             for entry in entries:
                 about = expected.pop(entry.name, None)
-                if about is None or not entry.isreg() or entry.size != about["size"] or not _expected(entry.name):
+                if about is None or not _is_file(entry) or entry.size != about["size"] or not _expected(entry.name):
                     raise _Damaged(f"unexpected: {entry.name[:100]!r}")
                 _extract(archive, entry, staging, str(about["sha256"]))
             if expected:
@@ -187,6 +193,7 @@ def _unpack(source: Path, staging: Path) -> None:
         ValueError,
         KeyError,
         TypeError,
+        RecursionError,
         _Damaged,
     ) as error:
         raise BackupError(_NO_BACKUP, file=source, why=str(error)[:200] or type(error).__name__) from error
@@ -196,9 +203,44 @@ class _Damaged(Exception):
     """The archive is not what was packed."""
 
 
+class _Metered(io.BufferedIOBase):
+    """An unpacked archive, of which so many bytes more are read."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self.left = _HEADER_BYTES
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        read = self._file.read(-1 if size is None else size)
+        self.left -= len(read)
+        if self.left < 0:
+            raise _Damaged("headers without end")
+        return read
+
+
+def _entries(archive: tarfile.TarFile, packed: _Metered) -> Iterator[tarfile.TarInfo]:
+    while True:
+        packed.left = _HEADER_BYTES
+        entry = archive.next()
+        if entry is None:
+            return
+        packed.left += entry.size
+        yield entry
+
+
+def _is_file(entry: tarfile.TarInfo) -> bool:
+    return entry.isreg() and not entry.issparse()  # which has no end but the disk's
+
+
+def _refuse_larger_than(room: int, files: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raises OSError."""
+    if sum(about["size"] for about in files.values()) > room:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def _manifest(source: Path, archive: tarfile.TarFile, entries: Iterator[tarfile.TarInfo]) -> dict[str, Any]:
     first = next(entries, None)
-    if first is None or first.name != MANIFEST or not first.isreg() or first.size > _MANIFEST_BYTES:
+    if first is None or first.name != MANIFEST or not _is_file(first) or first.size > _MANIFEST_BYTES:
         raise _Damaged("no manifest")
     manifest = json.loads(_reader(archive, first).read())
     if manifest["kotae"] > FORMAT:

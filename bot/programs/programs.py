@@ -184,10 +184,10 @@ class Programs:
             lately.popleft()
         if len(lately) >= who.per_minute:
             raise RAGToolError(_TOO_MANY, n=who.per_minute, seconds=int(lately[0] + 60 - now) + 1)
+        lately.append(now)  # before anything is waited for: many at once are not more
         today = datetime.now(self._settings.timezone).date()
         if not await self._tokens.count(who.name, today, miss=miss, misses=MISSES_A_DAY):
             raise RAGToolError(_ENOUGH_MISSES, n=MISSES_A_DAY) if miss else RAGToolError(_ENOUGH, n=who.per_day)
-        lately.append(now)
 
 
 def _digest(secret: str) -> str:

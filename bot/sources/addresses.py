@@ -14,6 +14,14 @@ _PRIVATE = Text(
     ja="{host} は社内ネットワークのアドレスです。同期するには KOTAE_PRIVATE_SOURCES=on を設定してください。",
 )
 
+_OF_MACHINES = tuple(
+    map(
+        ipaddress.ip_network,
+        # What Python's older versions take for public: IETF's own (RFC 6890; there Oracle keeps its machines' secrets),
+        # an end of 6to4 (RFC 7526), examples (RFC 9637), and what Azure tells its machines.
+        ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "168.63.129.16/32"),
+    )
+)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # IPv4 as networks without it have it: RFC 6052
 
 
@@ -22,7 +30,7 @@ async def resolved(host: str, port: int) -> str:
     not known, or has any address that is not public."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # a part of a name that is too long is no Unicode, says Python
         raise SourceError(_UNKNOWN, host=host) from error
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     if not addresses or not all(public(address) for address in addresses):
@@ -33,8 +41,10 @@ async def resolved(host: str, port: int) -> str:
 def public(address: str) -> bool:
     """Whether it is on the public internet, also behind a form of IPv6 that holds an IPv4 address."""
     ip = ipaddress.ip_address(address.partition("%")[0])
+    if any(ip in network for network in _OF_MACHINES):
+        return False
     if isinstance(ip, ipaddress.IPv6Address):
         inner = ipaddress.IPv4Address(ip.packed[-4:]) if ip in _NAT64 else ip.ipv4_mapped or ip.sixtofour
         own = ip.is_site_local or (ip.is_reserved and ip not in _NAT64)
-        return ip.is_global and not ip.is_multicast and not own and (inner is None or inner.is_global)
+        return ip.is_global and not ip.is_multicast and not own and (inner is None or public(str(inner)))
     return ip.is_global and not ip.is_multicast

@@ -13,6 +13,7 @@ from typing import Protocol
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
 from retrieval.loaders.file_types import DOCUMENTS, suffix_of
+from retrieval.loaders.sanitize import clean_line
 from retrieval.types import RAGToolError
 
 MOST_PAGES = 50_000
@@ -124,6 +125,11 @@ def follow_renames(pages: dict[str, SourcePage], known: Mapping[str, FollowedPag
     for ref, page in pages.items():
         if ref not in known and (was := gone.pop(page.version.rpartition(" ")[2], None)) is not None:
             pages[ref] = replace(page, was=was)
+
+
+def shown(ref: str) -> str:
+    """As people may see it: whoever names a file may mean a terminal with it."""
+    return clean_line(ref, 1_000)
 
 
 def _matches(path: str, glob: str) -> bool:

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,11 +31,13 @@ from bot.sources.base import (
 from bot.store.followed import FollowedPage
 from bot.waiting import beside
 from retrieval.i18n import Text
-from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.limits import REASONS, ParsingLimits, size
+from retrieval.loaders.sanitize import clean_line
 
 log = logging.getLogger(__name__)
 
 MOST_BYTES = 2**30  # of a mirror
+ERROR_BYTES = 2**16  # that git complains
 LOOK_SECONDS, FETCH_SECONDS = 60.0, 1800.0
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 _SCP = re.compile(r"(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*|/.+)")
@@ -64,6 +66,10 @@ _EMPTY = Text(en="The repository is empty.", ja="リポジトリは空です。"
 _FAILED = Text(en="git could not read the repository: {why}", ja="git でリポジトリを読み込めませんでした: {why}")
 _TIMEOUT = Text(en="git took longer than {n} s.", ja="git の処理が {n} 秒を超えました。")
 _TOO_BIG = Text(en="The repository takes more than {n} MiB.", ja="リポジトリの大きさが {n} MiB を超えています。")
+_TOO_LONG = Text(
+    en="git lists more than {n} MiB of it. Follow a smaller repository.",
+    ja="git の一覧が {n} MiB を超えています。より小さいリポジトリを指定してください。",
+)
 _IN_LFS = Text(en="It is kept in Git LFS, which is not read.", ja="Git LFS で管理されているファイルは読み込めません。")
 _LOST = Text(
     en="A page is missing in the mirror of the repository, which is made anew.",
@@ -80,14 +86,32 @@ class GitAccess:
     local: bool = False  # added from the terminal: repositories of this machine, too
 
 
+@dataclass(frozen=True, slots=True)
+class GitBounds:
+    """Bytes that git may print for one command, and take at once: in a few kilobytes of a repository may be billions of
+    files, and one of gigabytes."""
+
+    output: int = 2**27
+    memory: int = 2**29
+
+
 class GitSource:
     """One branch; `branch` empty: the repository's own choice."""
 
-    def __init__(self, location: str, wanted: PageFilter, *, branch: str, mirror: Path, access: GitAccess) -> None:
+    def __init__(
+        self,
+        location: str,
+        wanted: PageFilter,
+        *,
+        branch: str,
+        mirror: Path,
+        access: GitAccess,
+        bounds: GitBounds = GitBounds(),
+    ) -> None:
         self._location = check_location(location, local=access.local)
         self._wanted = wanted
         self._branch = check_branch(branch)
-        self._git = _Git(mirror, self._location, access)
+        self._git = _Git(mirror, self._location, access, bounds)
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
@@ -98,13 +122,13 @@ class GitSource:
         try:
             before = cursor or await self._git.fetched()  # without a cursor, what that look has seen is not done yet
             await self._git.fetch(ref)
-            pages = await self._pages(head, ref)
+            pages, too_long = await self._pages(head, ref)
             follow_renames(pages, known)  # also where git does not know from what, as after a forced push
             for new, old in (await self._renames(before, head)).items():
                 if new in pages and new not in known and old in known and old not in pages:
                     pages[new] = replace(pages[new], was=old)
             async with self._git.blobs() as blobs:
-                yield _Tree(pages, head, await self._dates(cursor, head), blobs)
+                yield _Tree(pages, head, await self._dates(cursor, head), blobs, too_long)
         except SourceError:
             await self._git.drop_if_damaged()
             raise
@@ -124,23 +148,28 @@ class GitSource:
             raise SourceError(_NOT_THERE, branch=self._branch) if self._branch else SourceError(_EMPTY)
         return ref, head
 
-    async def _pages(self, head: str, ref: str) -> dict[str, SourcePage]:
-        listed = await self._git.run("ls-tree", "-r", "-z", "--full-tree", head)
-        pages: dict[str, SourcePage] = {}
+    async def _pages(self, head: str, ref: str) -> tuple[dict[str, SourcePage], frozenset[str]]:
+        """By path; and the blobs that are longer than a page may be."""
+        listed = await self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", head)
         web = web_address(self._location, ref.removeprefix("refs/heads/"))
-        for entry in listed.split(b"\0"):
+        return await asyncio.to_thread(self._listed, listed, web)
+
+    def _listed(self, listed: bytes, web: str | None) -> tuple[dict[str, SourcePage], frozenset[str]]:
+        pages: dict[str, SourcePage] = {}
+        too_long = set()
+        for entry in _parts(listed):
             about, _, path_bytes = entry.partition(b"\t")
-            if not path_bytes:
-                continue
-            mode, kind, blob = about.decode().split()[:3]
+            mode, kind, blob, size = about.decode().split()
             path = path_bytes.decode(errors="replace")
             name = self._wanted.name(path)
             if kind == "blob" and mode in ("100644", "100755") and name is not None:
                 url = web + quote(path) if web else None
                 pages[path] = SourcePage(path, blob, name, url)
+                if int(size) > ParsingLimits().file:
+                    too_long.add(blob)
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
-        return pages
+        return pages, frozenset(too_long)
 
     async def _renames(self, cursor: str | None, head: str) -> dict[str, str]:
         """New path → old one, as git tells by what they say."""
@@ -173,8 +202,11 @@ class _Tree:
     cursor: str | None
     dates: Mapping[str, str]
     blobs: "_Blobs"
+    too_long: frozenset[str]
 
     async def fetch(self, page: SourcePage) -> Fetched:
+        if page.version in self.too_long:  # a terabyte of zeros is a kilobyte in a repository
+            raise PageRefusedError(REASONS["size"], limit=size(ParsingLimits().file))
         data = await self.blobs.read(page.version)
         if data.startswith(_LFS):
             raise PageRefusedError(_IN_LFS)
@@ -184,8 +216,9 @@ class _Tree:
 class _Git:
     """The program, hardened: it asks nobody, runs nothing of the repository's, and speaks with its host only."""
 
-    def __init__(self, mirror: Path, location: str, access: GitAccess) -> None:
+    def __init__(self, mirror: Path, location: str, access: GitAccess, bounds: GitBounds) -> None:
         self.location = location
+        self._bounds = bounds
         self._mirror = mirror
         self._access = access
 
@@ -228,7 +261,7 @@ class _Git:
         process = await self._start(*command, there=there)
         try:
             async with asyncio.timeout(seconds):
-                out, err = await process.communicate()
+                out, err = await _said(process, self._bounds.output)
         except TimeoutError:
             raise SourceError(_TIMEOUT, n=round(seconds)) from None
         finally:
@@ -269,10 +302,12 @@ class _Git:
             "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
             "GIT_ALLOW_PROTOCOL": "https:ssh:file:http" if self._access.local else "https:ssh",
             "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_ALLOC_LIMIT": str(self._bounds.memory),  # git's wrapper.c: of one allocation
             "LC_ALL": "C",
         }
         config = [
             ("core.hooksPath", "/dev/null"),
+            ("core.bigFileThreshold", str(ParsingLimits().file)),  # longer files are never whole in git's memory
             ("protocol.ext.allow", "never"),
             ("submodule.recurse", "false"),
             ("http.followRedirects", "false"),
@@ -305,10 +340,10 @@ class _Blobs:
         self._one_by_one = asyncio.Lock()
 
     async def read(self, blob: str) -> bytes:
-        """Raises SourceError when it cannot be read any more: then the mirror is damaged, or git has ended."""
+        """One that is not too long. Raises SourceError when it cannot be read any more: then the mirror is damaged, or
+        git has ended."""
         sent, got = self._process.stdin, self._process.stdout
         assert sent is not None and got is not None  # it was started so
-        most = ParsingLimits().file + 1
         async with self._one_by_one:
             try:
                 sent.write(f"{blob}\n".encode())
@@ -316,16 +351,39 @@ class _Blobs:
                 head = (await got.readuntil(b"\n")).split()
                 if head[-1] == b"missing":
                     raise SourceError(_LOST)
-                size, data = int(head[2]), bytearray()
-                left = size + 1  # a line end follows
-                while left:
-                    part = await got.readexactly(min(left, 1 << 20))
-                    left -= len(part)
-                    if len(data) < most:  # the loader refuses what is longer
-                        data += part
+                return (await got.readexactly(int(head[2]) + 1))[:-1]  # a line end follows
             except (OSError, EOFError, ValueError) as error:
                 raise SourceError(_FAILED, why=type(error).__name__) from error
-        return bytes(data[:size])
+
+
+async def _said(process: asyncio.subprocess.Process, most: int) -> tuple[bytes, bytes]:
+    """A command's output, in full, and its complaints, in part. Raises SourceError for more than `most` bytes."""
+    assert process.stdout is not None and process.stderr is not None  # it was started so
+    async with beside(_beginning(process.stderr)) as complaints:
+        said = bytearray()
+        while part := await process.stdout.read(1 << 16):
+            said += part
+            if len(said) > most:
+                raise SourceError(_TOO_LONG, n=most >> 20)
+        complained = await complaints
+    await process.wait()
+    return bytes(said), complained
+
+
+async def _beginning(stream: asyncio.StreamReader) -> bytes:
+    """Read to its end: else the program would wait."""
+    kept = bytearray()
+    while part := await stream.read(1 << 16):
+        kept += part[: ERROR_BYTES - len(kept)]
+    return bytes(kept)
+
+
+def _parts(listed: bytes) -> Iterator[bytes]:
+    """Each stretch that git has put a NUL after."""
+    start = 0
+    while (end := listed.find(b"\0", start)) >= 0:
+        yield listed[start:end]
+        start = end + 1
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
@@ -340,10 +398,10 @@ def _reason(said: bytes, secrets: Collection[str]) -> str:
     """The last line that says something, without secrets."""
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
-    text = (fatal or lines or ["?"])[0].removeprefix("fatal: ")[:300]
+    text = (fatal or lines or ["?"])[0].removeprefix("fatal: ")
     for secret in secrets:
         text = text.replace(secret, "…")
-    return text
+    return clean_line(text, 300)
 
 
 def _size(folder: Path) -> int:
@@ -364,7 +422,11 @@ def check_location(location: str, *, local: bool) -> str:
         raise SourceError(_ADDRESS, location=location[:200])
     if _SCP.fullmatch(location):
         return location
-    parts = urlsplit(location)
+    try:
+        parts = urlsplit(location)
+        _ = parts.port
+    except ValueError as error:
+        raise SourceError(_ADDRESS, location=location[:200]) from error
     if parts.scheme in ("https", "ssh") and parts.hostname:
         if parts.password or (parts.username and parts.scheme == "https"):
             raise SourceError(_SECRET)

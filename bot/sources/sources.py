@@ -24,7 +24,7 @@ from bot.knowledge.collections import check_name
 from bot.knowledge.curation import NotAllowedError
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
-from bot.sources.base import PageFilter, PageSource, PausedError, SourceError
+from bot.sources.base import PageFilter, PageSource, PausedError, SourceError, shown
 from bot.sources.channel import ChannelSource, FollowedChannels, location_of
 from bot.sources.folder import NO_FOLDER, FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
@@ -150,7 +150,7 @@ class Sources:
 
     async def _status(self, source: FollowedSource) -> SourceStatus:
         pages = await self._store.pages(source.id)
-        refused = tuple((ref, page.refusal) for ref, page in sorted(pages.items()) if page.refusal is not None)
+        refused = tuple((shown(ref), page.refusal) for ref, page in sorted(pages.items()) if page.refusal is not None)
         there = sum(page.document is not None or page.refusal is not None for page in pages.values())
         return SourceStatus(source, there, refused, source.id in self._syncing)
 
@@ -264,14 +264,19 @@ class Sources:
     async def watch(self) -> None:
         """Sync what is due, and what tells of a change; until cancelled."""
         watched: dict[str, asyncio.Task[None]] = {}
+        syncing: dict[str, asyncio.Task[None]] = {}
         try:
-            look = partial(self._look, watched)
+            look = partial(self._look, watched, syncing)
             await again_and_again(look, LOOK, "sources could not be looked at", sleep=self._rest)
         finally:
-            await stopped(*watched.values())
+            await stopped(*watched.values(), *syncing.values())
 
-    async def _look(self, watched: dict[str, asyncio.Task[None]]) -> None:
+    async def _look(self, watched: dict[str, asyncio.Task[None]], syncing: dict[str, asyncio.Task[None]]) -> None:
+        """Each source has a task of its own: one that takes hours, or whose server means to, holds up no other."""
         await self.silence()
+        for id in [id for id, task in syncing.items() if task.done()]:
+            del syncing[id]
+        busy = set(syncing)
         found = {one.id: one for one in await self._store.listed() if one.state == "on"}
         waiting = await self._store.waiting(self._clock())
         for id in watched.keys() - found.keys():
@@ -285,8 +290,8 @@ class Sources:
                 continue
             if idle and source.kind == "folder":
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-            if source.due_at <= self._clock():
-                await self._due(source)
+            if source.due_at <= self._clock() and source.id not in busy:
+                syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")
 
     async def _rest(self, seconds: float) -> None:
         await sleep_unless(self._stirred, seconds)

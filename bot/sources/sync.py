@@ -20,11 +20,13 @@ from bot.sources.base import (
     PageRefusedError,
     PageSource,
     SourcePage,
+    shown,
 )
 from bot.store.documents import Documents
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Upload, Verdict
 from retrieval.i18n import Text, filled
+from retrieval.loaders.sanitize import clean_name
 from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -138,14 +140,14 @@ class Sync:
         fetched = Fetched(b"")
         try:
             fetched = await listing.fetch(page)
-            verdict = await self._taken(page, fetched)
+            verdict = await self._taken(page, before, fetched)
         except (PageGoneError, NoDocumentError) as error:
             await self._no_document(page, before or FollowedPage(""), error)
             return
         except PageError as error:
             why = error.said
             if not isinstance(error, PageRefusedError):
-                self.report.failed.append((page.ref, why))
+                self.report.failed.append((shown(page.ref), why))
                 if before is not None and error.again is not None:
                     await self._store.note(
                         self._source.id, page.ref, replace(before, due_at=error.again), seen=before.due_at
@@ -164,18 +166,19 @@ class Sync:
             self.report.removed += 1
         await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
 
-    async def _taken(self, page: SourcePage, fetched: Fetched) -> Verdict | Text:
+    async def _taken(self, page: SourcePage, before: FollowedPage | None, fetched: Fetched) -> Verdict | Text:
         """The document of a page, or why it is none."""
-        source = self._source
-        there = await self._documents.find(source.collection, source.scope, page.name)
+        source, name = self._source, clean_name(page.name)
+        there = await self._documents.find(source.collection, source.scope, name)
         if there is not None and there.author != author_of(source):
-            return filled(_TAKEN, name=page.name, collection=source.collection)
+            return filled(_TAKEN, name=name, collection=source.collection)
         date = fetched.changed_at or (there.changed_at if there is not None else None)
         author = author_of(source)
-        upload = Upload(
-            page.name, fetched.data, source.collection, source.scope, author, page.url, date, fetched.said_in
-        )
+        upload = Upload(name, fetched.data, source.collection, source.scope, author, page.url, date, fetched.said_in)
+        had = before.document if there is None and before is not None else None
         try:
+            if had is not None and await self._own(had):  # under another name, such as that of another kind of file
+                await self._knowledge.rename_document(had, name, page.url, self._readers)
             return await self._knowledge.take(upload)
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
@@ -188,7 +191,7 @@ class Sync:
         source, version = self._source, fetched.version or page.version
         seen = before.due_at if before is not None else None
         if isinstance(verdict, Text):  # what it said last stays, as long as the page is there
-            self.report.refused.append((page.ref, verdict))
+            self.report.refused.append((shown(page.ref), verdict))
             document = before.document if before is not None else None
             noted = FollowedPage(version, document, verdict, fetched.again, fetched.people)
             await self._store.note(source.id, page.ref, noted, seen=seen)

@@ -8,6 +8,7 @@ sitemaps.org/protocol.html; reliability.md R40.
 import asyncio
 import email.utils
 import hashlib
+import io
 import json
 import re
 from collections import deque
@@ -23,21 +24,21 @@ from xml.etree.ElementTree import Element, ParseError
 
 import httpx
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
-from defusedxml.ElementTree import fromstring  # type: ignore[import-untyped]
+from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
 from protego import Protego
 
-from bot.sources.addresses import resolved
 from bot.sources.base import TOO_MANY, Fetched, Listing, PageError, SourceError, SourcePage
+from bot.sources.web_request import AGENT, WHOLE, AwayError, WebClient, web_client
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
 from retrieval.loaders.file_types import SUFFIXES, suffix_of
-from retrieval.loaders.limits import ParsingLimits
 
-AGENT = "Kotae (knowledge bot; reads what its robots.txt allows)"
 DEPTH, PAGES = 5, 2_000
+LINKS, ADDRESSES = 2, 20  # times so many addresses that one page, and all of them, may lead to
 HOPS, TRIES, LONGEST_WAIT = 5, 3, 60.0  # redirects; of a page that is busy; seconds for one of them
-SECONDS = 30.0  # for one request
-SITEMAPS = 50
+SITEMAPS, NESTED = 50, 8  # files; elements in one another
+ROBOTS_BYTES = 512 * 1024  # as much as RFC 9309 §2.5 asks for; each rule is tried on each page
+MOST_BYTES = 2**30  # of all pages of a look, on the disk
 _KINDS = {
     "text/html": ".html",
     "application/xhtml+xml": ".html",
@@ -50,6 +51,10 @@ ADDRESS = Text(
     en="“{location}” is not the address of a website: https://…",
     ja="「{location}」はウェブサイトのアドレスではありません。",
 )
+_SECRET = Text(
+    en="The address holds a name or password. Sites that ask for one are not read; leave it out.",
+    ja="アドレスにユーザー名またはパスワードが含まれています。認証の必要なサイトは読み込めないため、除いてください。",
+)
 _START = Text(en="{url} cannot be read: {why}", ja="{url} を読み込めません: {why}")
 _SITEMAP = Text(en="The sitemap {url} cannot be read: {why}", ja="サイトマップ {url} を読み込めません: {why}")
 _FORBIDDEN = Text(en="its robots.txt does not allow it", ja="robots.txt で許可されていません")
@@ -57,11 +62,8 @@ _MANY_FAIL = Text(
     en="{n} of {all} pages could not be read, so the rest was not compared.",
     ja="{all} ページ中 {n} ページを読み込めなかったため、比較を行いませんでした。",
 )
+_TOO_BIG = Text(en="The website takes more than {n} MiB.", ja="ウェブサイト全体の大きさが {n} MiB を超えています。")
 _NOT_NOW = Text(en="It could not be read: {why}.", ja="読み込めませんでした: {why}")
-
-
-class _AwayError(Exception):
-    """A page cannot be had now: its reason, which is no secret."""
 
 
 @dataclass(slots=True)
@@ -85,19 +87,21 @@ class WebsiteSource:
         memory: Path,
         private: bool = False,
         pages: int = PAGES,
+        most_bytes: int = MOST_BYTES,
+        seconds: float = WHOLE,
         wait: Callable[[float], object] = asyncio.sleep,
     ) -> None:
         self._start = check_address(location)
         self._memory = memory
         self._private = private
         self._most = pages
+        self._most_bytes = most_bytes
+        self._seconds = seconds
         self._wait = wait
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
-        async with httpx.AsyncClient(
-            headers={"User-Agent": AGENT}, timeout=SECONDS, trust_env=False, follow_redirects=False
-        ) as client:
+        async with web_client(private=self._private, seconds=self._seconds) as client:
             with TemporaryDirectory(prefix="kotae-site-") as folder:
                 remembered = await asyncio.to_thread(_recall, self._memory)
                 visit = _Visit(self, client, Path(folder), remembered, known)
@@ -111,7 +115,7 @@ class _Visit:
     def __init__(
         self,
         source: WebsiteSource,
-        client: httpx.AsyncClient,
+        client: WebClient,
         folder: Path,
         remembered: Mapping[str, _Page],
         known: Mapping[str, FollowedPage],
@@ -126,6 +130,7 @@ class _Visit:
         self.seen: dict[str, _Page] = {}
         self._pages: dict[str, SourcePage] = {}
         self._failed: dict[str, str] = {}
+        self._bytes = 0
         self._blind = False  # a page that cannot be had may lead to others
         self._dates: dict[str, str] = {}
 
@@ -151,10 +156,10 @@ class _Visit:
     async def _read_robots(self) -> None:
         try:
             answer = await self._get(urljoin(self._start, "/robots.txt"))
-        except _AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
+        except AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
             raise SourceError(_START, url=urljoin(self._start, "/robots.txt"), why=str(error)) from error
         if answer is not None and answer[0].status_code == 200:
-            self._robots = Protego.parse(answer[1].decode(errors="replace"))
+            self._robots = Protego.parse(answer[1][:ROBOTS_BYTES].decode(errors="replace"))
         if not self._robots.can_fetch(self._start, AGENT):
             raise SourceError(_START, url=self._start, why=_FORBIDDEN.en)
 
@@ -167,24 +172,24 @@ class _Visit:
         any_there = False
         while waiting:
             url = waiting.popleft()
-            if url in read or urlsplit(url).netloc != urlsplit(self._start).netloc:
+            if url in read or not _same_host(url, self._start):
                 continue
             read.add(url)
             try:
                 answer = await self._get(url)
                 if answer is None or answer[0].status_code in (404, 410):
                     if given or url in self._remembered or (any_there and url != urljoin(self._start, "/sitemap.xml")):
-                        raise _AwayError("404")  # its pages would seem to be gone
+                        raise AwayError("404")  # its pages would seem to be gone
                     continue
-                root = fromstring(answer[1])
-            except (_AwayError, ParseError, DefusedXmlException, ValueError) as error:
+                inner, pages = await asyncio.to_thread(_entries, answer[1])
+            except (AwayError, ParseError, DefusedXmlException, ValueError) as error:
                 # half a sitemap would have the other half removed
                 raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
             any_there = True
             self.seen[url] = _Page(suffix=".xml")
-            inner, pages = _entries(root)
             waiting += inner
             found |= pages
+            self._bound(len(found), ADDRESSES)
             if len(read) > SITEMAPS:
                 raise SourceError(_SITEMAP, url=url, why=f"> {SITEMAPS}")
         return found if any_there else None
@@ -198,8 +203,7 @@ class _Visit:
             if not self._ours(url) or not self._robots.can_fetch(url, AGENT):
                 continue
             page = await self._page(url, first=listed is None and depth == 0)
-            if len(self._pages) + len(self._failed) > self._source._most:  # what is beyond would seem to be gone
-                raise SourceError(TOO_MANY, most=self._source._most)
+            self._bound(len(self._pages) + len(self._failed))
             if page is None:
                 continue
             if listed is not None:
@@ -209,6 +213,7 @@ class _Visit:
                     if link not in met:
                         met.add(link)
                         waiting.append((link, depth + 1))
+                self._bound(len(met), ADDRESSES)
             if delay:
                 await asyncio.sleep(delay)
 
@@ -220,8 +225,10 @@ class _Visit:
         if fresh and before is not None:
             validators = {"If-None-Match": before.etag} if before.etag else {"If-Modified-Since": before.modified}
         try:
-            answer = await self._get(url, {name: value for name, value in validators.items() if value})
-        except _AwayError as error:
+            answer = await self._get(
+                url, {name: value for name, value in validators.items() if value and value.isascii()}
+            )
+        except AwayError as error:
             if first:
                 raise SourceError(_START, url=url, why=str(error)) from error
             self._failed[url] = str(error)
@@ -240,7 +247,11 @@ class _Visit:
             if suffix is None:
                 return None
             version = hashlib.sha256(body).hexdigest()
-            links = await asyncio.to_thread(_links, url, body) if suffix == ".html" else []
+            links = await asyncio.to_thread(self._leads_to, url, body) if suffix == ".html" else []
+            self._bound(len(links), LINKS)
+            self._bytes += len(body)
+            if self._bytes > self._source._most_bytes:
+                raise SourceError(_TOO_BIG, n=self._source._most_bytes >> 20)
             headers = response.headers
             page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix, links)
             await asyncio.to_thread((self._folder / version).write_bytes, body)
@@ -250,6 +261,14 @@ class _Visit:
         self._pages[url] = SourcePage(url, page.version, _name(url, page.suffix), url)
         return page
 
+    def _leads_to(self, url: str, body: bytes) -> list[str]:
+        return [link for link in _links(url, body) if self._ours(link)]
+
+    def _bound(self, count: int, times: int = 1) -> None:
+        """Raises SourceError for more than the site may have: what is beyond would seem to be gone."""
+        if count > times * self._source._most:
+            raise SourceError(TOO_MANY, most=self._source._most)
+
     def _ours(self, url: str) -> bool:
         """Of the same host, below the start page's folder."""
         start, parts = urlsplit(self._start), urlsplit(url)
@@ -257,7 +276,7 @@ class _Visit:
         return (parts.scheme, parts.netloc) == (start.scheme, start.netloc) and parts.path.startswith(folder)
 
     async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[httpx.Response, bytes] | None:
-        """The answer after redirects, all of which stay on the host; None: it leads elsewhere. Raises _AwayError,
+        """The answer after redirects, all of which stay on the host; None: it leads elsewhere. Raises AwayError,
         SourceError for an address that may not be reached."""
         for tried in range(TRIES):
             answer = await self._followed(url, headers or {})
@@ -267,45 +286,27 @@ class _Visit:
             if status < 400 or status in (404, 410):
                 return answer
             if status not in (429, 503) or tried + 1 == TRIES:
-                raise _AwayError(str(status))
+                raise AwayError(str(status))
             await self._source._wait(_retry_after(answer[0], tried))  # type: ignore[misc]
         raise AssertionError("the last try ends it")
 
     async def _followed(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes] | None:
         asked = url
         for _ in range(HOPS):
-            response, body = await self._once(url, headers)
+            response, body = await self._client.get(url, headers)
             if response.status_code not in (301, 302, 303, 307, 308):
                 return response, body
-            url = _plain(urljoin(url, response.headers.get("location", "")))
+            try:
+                url = _plain(urljoin(url, response.headers.get("location", "")))
+            except ValueError as error:
+                raise AwayError("sent to what is no address") from error
             if urlsplit(url).netloc != urlsplit(self._start).netloc:
                 if asked in self._known and response.status_code not in (301, 308):  # such as to a log-in
-                    raise _AwayError("sent to another host for now")
+                    raise AwayError("sent to another host for now")
                 return None
             if not self._robots.can_fetch(url, AGENT):
                 return None
-        raise _AwayError("redirects without end")
-
-    async def _once(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        """One request, to the very address that was looked at."""
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        address = host if self._source._private else await resolved(host, port)
-        there = f"[{address}]" if ":" in address else address
-        target = urlunsplit((parts.scheme, f"{there}:{port}", parts.path or "/", parts.query, ""))
-        most = ParsingLimits().file
-        body = bytearray()
-        try:
-            async with self._client.stream(
-                "GET", target, headers={"Host": parts.netloc, **headers}, extensions={"sni_hostname": host}
-            ) as response:
-                async for part in response.aiter_bytes():
-                    body += part
-                    if len(body) > most:
-                        raise _AwayError("too long")
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise _AwayError(type(error).__name__) from error
-        return response, bytes(body)
+        raise AwayError("redirects without end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,15 +332,24 @@ def check_address(location: str) -> str:
     location = location.strip()
     with suppress(ValueError):
         parts = urlsplit(location)
-        if parts.scheme in ("https", "http") and parts.hostname and not parts.username and location.isprintable():
+        if parts.username is not None:
+            raise SourceError(_SECRET)
+        if parts.scheme in ("https", "http") and parts.hostname and location.isprintable():
             return _plain(location)
     raise SourceError(ADDRESS, location=location[:200])
 
 
 def _plain(url: str) -> str:
-    """Without what only a browser needs."""
+    """Without what only a browser needs, and with the name that its host has in ASCII. Raises ValueError."""
     parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", parts.query, ""))
+    netloc = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    return urlunsplit((parts.scheme, netloc, parts.path or "/", parts.query, ""))
+
+
+def _same_host(url: str, start: str) -> bool:
+    with suppress(ValueError):
+        return urlsplit(url).netloc == urlsplit(start).netloc
+    return False
 
 
 def _name(url: str, suffix: str) -> str:
@@ -350,16 +360,33 @@ def _name(url: str, suffix: str) -> str:
     return path if suffix_of(path) in SUFFIXES else f"{path}{suffix}"
 
 
-def _entries(root: Element) -> tuple[list[str], dict[str, str]]:
-    """The sitemaps that an index names, or the pages of a sitemap with their dates."""
+def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
+    """The sitemaps that an index names, or the pages of a sitemap with their dates; what is no address is left out.
+    Element by element: a tree takes 25 times its file. Raises ParseError, DefusedXmlException, ValueError."""
     inner: list[str] = []
     pages: dict[str, str] = {}
-    for entry in root:
-        said = {child.tag.rpartition("}")[2]: (child.text or "").strip() for child in entry}
-        if said.get("loc") and entry.tag.endswith("sitemap"):
-            inner.append(said["loc"])
-        elif said.get("loc"):
-            pages[_plain(said["loc"])] = said.get("lastmod", "")
+    said: dict[str, str] = {}
+    around: list[Element] = []
+    for event, element in iterparse(io.BytesIO(sitemap), ("start", "end")):
+        if event == "start":
+            around.append(element)
+            if len(around) > NESTED:
+                raise ValueError("too many elements in one another")
+            continue
+        around.pop()
+        if len(around) == 2:
+            said[element.tag.rpartition("}")[2]] = (element.text or "").strip()
+        elif len(around) == 1 and (address := said.get("loc")):
+            with suppress(ValueError):
+                plain = _plain(address)
+                if element.tag.endswith("sitemap"):
+                    inner.append(plain)
+                else:
+                    pages[plain] = said.get("lastmod", "")
+        if len(around) == 1:
+            said = {}
+        if around:
+            around[-1].clear()
     return inner, pages
 
 

@@ -49,6 +49,7 @@ _BOMS = (
     (b"\xfe\xff", "utf-16"),
 )
 _ISO_2022_JP = "iso-2022-jp"
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)  # Python reads no number of 4,301 digits
 _TEXT = "text"  # the only column of a txt file
 
 Record = dict[str, Any]
@@ -183,7 +184,7 @@ class LocalSource:
             if not line.strip():
                 continue
             try:
-                value = json.loads(line)
+                value = _JSON.decode(line)
             except (json.JSONDecodeError, RecursionError) as error:
                 raise self._broken("JSON", number) from error
             yield value if isinstance(value, dict) else {_TEXT: value}
@@ -194,14 +195,13 @@ class LocalSource:
         if not buffer.startswith("["):
             yield from self._json_object(buffer, pieces)
             return
-        decoder = json.JSONDecoder()
         at, before = 1, 0  # `before`: lines that are no longer in the buffer
         while True:
             at = _BETWEEN.match(buffer, at).end()  # type: ignore[union-attr]  # it matches nothing, too
             if buffer.startswith("]", at):
                 return
             try:
-                value, at = decoder.raw_decode(buffer, at)
+                value, at = _JSON.raw_decode(buffer, at)
             except RecursionError as error:
                 raise self._broken("JSON", before + 1) from error
             except json.JSONDecodeError as error:
@@ -220,7 +220,7 @@ class LocalSource:
         if self.path.stat().st_size > _WHOLE_JSON:
             raise DatasetError(refusals.NOT_ROWS, name=self.file)
         try:
-            value = json.loads(opening + "".join(pieces))
+            value = _JSON.decode(opening + "".join(pieces))
         except json.JSONDecodeError as error:
             raise self._broken("JSON", error.lineno) from error
         except RecursionError as error:

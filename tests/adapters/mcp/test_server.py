@@ -138,6 +138,10 @@ async def test_a_token_has_its_caps(app: Application) -> None:
         await app.programs.search(minute, "ferry")
     with pytest.raises(RAGToolError, match="2 times a minute"):
         await app.programs.search(minute, "ferry")
+    many = await token(app, "many", per_minute=2)
+    calls = [app.programs.search(many, "ferry") for _ in range(5)]
+    refused = [one for one in await asyncio.gather(*calls, return_exceptions=True) if isinstance(one, RAGToolError)]
+    assert len(refused) == 3  # also of many at once
     await app.programs.search(day, "ferry")
     with pytest.raises(RAGToolError, match="1 calls for today"):
         await app.programs.search(day, "ferry")
@@ -203,6 +207,8 @@ async def test_over_http_a_token_is_needed_and_good_for_nothing_else(service: Se
         shown = ACCEPT | {"Authorization": f"Bearer {secret}"}
         assert post("/mcp", json=HELLO, headers=shown).json()["result"]["serverInfo"]["name"] == "kotae"
         assert post("/mcp", json=HELLO, headers=shown | {"Origin": "https://evil.example"}).status_code == 403
+        with client.stream("GET", "/mcp", headers=shown) as response:
+            assert response.status_code == 405
         assert post("/mcp", json=HELLO, headers=shown | {"Host": "evil.example"}).status_code == 400
         for path in ("/documents", "/healthz", "/search?query=x"):
             refused = client.get(path, headers={"Authorization": f"Bearer {secret}"})

@@ -462,13 +462,15 @@ def test_secrets_are_known_and_never_shown(dotenv: Path) -> None:
         DISCORD_TOKEN=DISCORD,
         GEMINI_API_KEY="gemini-CANARY",
         OPENAI_API_KEY="openai-CANARY",
-        QDRANT_URL="http://h",
+        QDRANT_URL="http://u:url-CANARY@h",
         QDRANT_API_KEY="qdrant-CANARY",
+        GEMINI_BASE_URL="http://u:url-CANARY@h",
+        OPENAI_BASE_URL="http://u:url-CANARY@h",
         DATABASE_URL="postgresql://u:db-CANARY@h/n",
     )
     assert "CANARY" not in f"{settings!r} {settings} {settings.slack!r} {settings.discord!r}"
     assert set(settings.secrets()) == {
-        BOT, APP, DISCORD, "gemini-CANARY", "openai-CANARY", "qdrant-CANARY", "db-CANARY",
+        BOT, APP, DISCORD, "gemini-CANARY", "openai-CANARY", "qdrant-CANARY", "url-CANARY", "db-CANARY",
     }  # fmt: skip
 
 

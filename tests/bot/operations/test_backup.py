@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 from contextlib import AsyncExitStack, closing
 from itertools import count
 from pathlib import Path
@@ -353,6 +354,39 @@ async def test_whatever_would_land_outside_is_refused(tmp_path: Path) -> None:
     manifest["kotae"] = 2
     error = await refused(packed(bad, {"manifest.json": json.dumps(manifest).encode()}), new)
     assert "newer version" in error.text("en") and "新しいバージョン" in error.text("ja")
+
+
+async def test_an_archive_that_would_take_all_there_is_takes_nothing(tmp_path: Path) -> None:
+    bad, new = tmp_path / "bad", tmp_path / "new"
+    manifest = b'{"kotae": 1, "files": {"kotae.db": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+    await refused(packed(bad, {"manifest.json": manifest}), new)
+    size = 64 * 2**20
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, size  # a header of the next header, which is read whole
+    with gzip.open(bad, "wb", 1) as file:
+        file.write(header.tobuf(tarfile.USTAR_FORMAT))
+        for _ in range(size >> 20):
+            file.write(bytes(2**20))
+    tracemalloc.start()
+    try:
+        await refused(bad, new)
+        assert tracemalloc.get_traced_memory()[1] < size / 4
+    finally:
+        tracemalloc.stop()
+    about = {"sha256": hashlib.sha256(bytes(2**20)).hexdigest(), "size": 2**20}
+    hole = tarfile.TarInfo("kotae.db")
+    hole.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**20)}
+    with tarfile.open(bad, "w:gz") as archive:
+        told = json.dumps({"kotae": 1, "files": {"kotae.db": about}}).encode()
+        first = tarfile.TarInfo("manifest.json")
+        first.size = len(told)
+        archive.addfile(first, io.BytesIO(told))
+        archive.addfile(hole)
+    assert "unexpected" in (await refused(bad, new)).text("en")
+    vast = {"kotae": 1, "files": {"kotae.db": about | {"size": 10**18}}}
+    with pytest.raises(BackupError, match="No space left"):
+        await restored(packed(bad, {"manifest.json": json.dumps(vast).encode(), "kotae.db": b""}), new)
+    assert names(new) <= {"lock"}
 
 
 async def test_a_database_that_is_damaged_newer_or_without_its_texts_is_refused(tmp_path: Path) -> None:

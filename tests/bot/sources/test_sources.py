@@ -1,7 +1,10 @@
 """A base that follows its sources, deletions included, and never wrecks itself doing so. Source: sources.md §2."""
 
 import asyncio
+import hashlib
 import os
+import shutil
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -12,20 +15,22 @@ import pytest
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
 from bot.sources.addresses import public
-from bot.sources.base import Fetched, Listing, PageError, PageFilter, SourceError, SourcePage
+from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
 from bot.sources.folder import FolderSource
+from bot.sources.git import GitAccess, GitBounds, GitSource
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync
 from bot.store.audit import Audit
 from bot.store.followed import FollowedPage, FollowedSource
 from bot.types import Actor, Upload
 from retrieval.i18n import Text
+from retrieval.loaders.limits import ParsingLimits
 from retrieval.types import TEAM, EmbeddingError, RAGToolError
 from tests.adapters.acting import until
 from tests.bot.acting import Clock
 from tests.bot.library import READERS
 from tests.bot.sample_turns import settings
-from tests.bot.sources.conftest import EDITOR, Home
+from tests.bot.sources.conftest import EDITOR, Home, Tree
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 BOTH = pytest.mark.parametrize("kind", ["folder", "git"])
@@ -300,6 +305,7 @@ class Memory:
     texts: dict[str, str] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     half: bool = False
+    ending: str = ""  # of a document's name, behind its page's
     fetched: list[str] = field(default_factory=list)
 
     @asynccontextmanager
@@ -310,7 +316,7 @@ class Memory:
 
     @property
     def pages(self) -> Mapping[str, SourcePage]:
-        return {ref: SourcePage(ref, str(hash(text)), ref) for ref, text in self.texts.items()}
+        return {ref: SourcePage(ref, str(hash(text)), ref + self.ending) for ref, text in self.texts.items()}
 
     @property
     def cursor(self) -> str:
@@ -518,6 +524,9 @@ async def test_a_sync_that_is_cut_short_goes_on_where_it_was(home: Home, monkeyp
 @pytest.mark.parametrize(
     "location",
     [
+        "https://[::1/x",
+        "https://host.example:99999/x",
+        "ssh://host.example:-p/x",
         "-u",
         "--upload-pack=/bin/sh",
         "ext::sh -c id",
@@ -531,6 +540,66 @@ async def test_addresses_that_do_more_than_name_a_repository_are_refused(home: H
     with pytest.raises(SourceError):
         await home.sources.add(EDITOR, NewSource("git", location, name="x"))
     assert await home.sources.listed(READERS) == []
+
+
+def repository(home: Home, tree: Tree, **bounds: int) -> GitSource:
+    mirror, access = home.folder / "mirror.git", GitAccess({}, private=True, local=True)
+    return GitSource(str(tree.path), PageFilter(), branch="", mirror=mirror, access=access, bounds=GitBounds(**bounds))
+
+
+async def test_a_repository_lists_no_more_than_can_be_borne(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(**{f"a{n}_md": "The same." for n in range(40)})
+    async with repository(home, tree, output=10_000).look(None, {}) as listing:
+        assert listing is not None and len(listing.pages) == 40
+    with pytest.raises(SourceError, match="git lists more"):
+        await repository(home, tree, output=1_000).look(None, {}).__aenter__()
+
+
+def number(value: int) -> bytes:
+    """As a delta has its sizes: seven bits a byte, the lowest first (git-scm.com/docs/pack-format)."""
+    low, rest = value & 127, value >> 7
+    return bytes([low | 128]) + number(rest) if rest else bytes([low])
+
+
+def pack_of_a_long_file(times: int) -> bytes:
+    """A pack with a file of 64 KiB, and one that is the same so many times over: ten bytes each time."""
+    base = bytes(2**16)
+    delta = number(len(base)) + number(len(base) * times) + b"\x80" * times  # copy 64 KiB from the beginning
+    packed = zlib.compress(base)
+    length = len(base)
+    first = bytes([0x30 | length & 15 | 128]) + number(length >> 4) + packed
+    length = len(delta)
+    second = bytes([0x70 | length & 15 | 128]) + number(length >> 4) + hashlib.sha1(b"blob 65536\0" + base).digest()
+    pack = b"PACK" + (2).to_bytes(4, "big") * 2 + first + second + zlib.compress(delta)
+    return pack + hashlib.sha1(pack).digest()
+
+
+async def test_git_takes_no_more_memory_than_it_may(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(b_md="Pier two.")
+    pack = home.folder / "a.pack"
+    pack.write_bytes(pack_of_a_long_file(600))
+    tree.git("index-pack", str(pack), "-o", str(tree.path / ".git/objects/pack/pack-a.idx"))
+    pack.rename(tree.path / ".git/objects/pack/pack-a.pack")
+    blob = hashlib.sha1(b"blob %d\0" % (600 * 2**16) + bytes(600 * 2**16)).hexdigest()
+    tree.git("update-index", "--add", "--cacheinfo", f"100644,{blob},a.md")
+    tree.git("commit", "--quiet", "-m", "long")
+    async with repository(home, tree).look(None, {}) as listing:
+        assert listing is not None and len(listing.pages) == 2
+    shutil.rmtree(home.folder / "mirror.git")
+    with pytest.raises(SourceError, match="git could not read"):
+        await repository(home, tree, memory=2**25).look(None, {}).__aenter__()
+
+
+async def test_a_file_that_is_too_long_is_refused_unread_and_the_others_are_followed(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md=bytes(ParsingLimits().file + 1), b_md="Pier two.")
+    async with repository(home, tree).look(None, {}) as listing:
+        assert listing is not None
+        with pytest.raises(PageRefusedError, match="larger than 25 MiB"):
+            await listing.fetch(listing.pages["a.md"])
+        assert (await listing.fetch(listing.pages["b.md"])).data == b"Pier two."
 
 
 @pytest.mark.parametrize("branch", ["-x", "a..b", "a b", "x.lock", "@{1}"])
@@ -569,6 +638,11 @@ async def test_addresses_of_the_own_network_are_not_reached(home: Home, host: st
 async def test_no_form_of_ipv6_hides_an_address_of_the_own_network(address: str) -> None:
     assert not public(address)
     assert public("64:ff9b::808:808") and public("2606:4700::6810:84e5") and public("8.8.8.8")
+
+
+@pytest.mark.parametrize("address", ["192.0.0.192", "192.88.99.1", "3fff::1", "168.63.129.16", "64:ff9b::c000:c0"])
+async def test_no_address_that_only_machines_use_is_public(address: str) -> None:
+    assert not public(address)
 
 
 async def test_changing_sources_takes_an_editor_and_leaves_a_trace(home: Home) -> None:
@@ -633,6 +707,61 @@ async def test_changes_are_followed_without_a_word(home: Home, kind: str, clock:
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_a_site_that_does_not_answer_holds_up_no_other_source(home: Home, clock: Clock) -> None:
+    tree = home.tree("folder")
+    tree.write(a_md="Pier one.")
+    over, asked = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    await home.sources.add(EDITOR, NewSource("website", f"http://127.0.0.1:{port}/", name="a site"))
+    watching = asyncio.create_task(home.sources.watch())
+    try:
+        await asked.wait()
+        await home.sources.add(EDITOR, NewSource("folder", str(tree.path), name="wiki"))
+
+        async def there() -> bool:
+            return await home.library.found("pier") == ["Pier one."]
+
+        await until(there)
+    finally:
+        over.set()
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        server.close()
+        await server.wait_closed()
+
+
+@BOTH
+async def test_a_name_does_nothing_to_a_terminal_or_a_reader(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    (tree.path / "a\x1b]0;title\x07\x1b[31m.md").write_text("")
+    (tree.path / "b\u202efdp.md").write_text("Pier one.")
+    tree.commit()
+    report = await home.follow(tree)
+    (status,) = await home.sources.listed(READERS)
+    assert [ref for ref, _ in report.refused] == [ref for ref, _ in status.refused] == ["a]0;title.md"]
+    assert await home.names() == ["bfdp.md"]
+    (tree.path / "b\u202efdp.md").write_text("Pier two.")
+    tree.commit()
+    report = await home.sync()
+    assert (report.added, report.replaced) == (0, 1)
+
+
+async def test_a_page_with_another_name_keeps_its_document(home: Home) -> None:
+    source = await followed(home)
+    await synced(home, source, Memory({"a.md": "One."}))
+    (before,) = await home.library.documents.listed()
+    await synced(home, source, Memory({"a.md": "Two."}, ending=".txt"))
+    (row,) = await home.library.documents.listed()
+    assert (row.id, row.name) == (before.id, "a.md.txt")
 
 
 async def test_a_branch_that_was_pushed_anew_is_followed_to_where_it_is(home: Home) -> None:

@@ -1,15 +1,21 @@
 """A site is followed politely, page by page, and nothing of it is lost for want of a page. Source: sources.md §1, §2."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import gzip
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from bot.sources.base import SourceError
+from bot.sources.addresses import resolved
+from bot.sources.base import PageError, SourceError
 from bot.sources.sources import NewSource
 from bot.sources.sync import Sync, SyncReport
-from bot.sources.website import WebsiteSource, check_address
+from bot.sources.web_request import AwayError, Body
+from bot.sources.website import ROBOTS_BYTES, WebsiteSource, check_address
 from bot.types import Actor
 from tests.bot.library import READERS
 from tests.bot.sources.conftest import EDITOR, Home
@@ -86,6 +92,21 @@ async def test_the_sitemap_says_which_pages_there_are(home: Home, site: Site) ->
     assert len(await home.names()) == 2
 
 
+async def test_what_is_no_date_is_none(home: Home, site: Site) -> None:
+    def undated(text: str) -> web.Response:
+        return web.Response(text=html("A", text), content_type="text/html")
+
+    site.answers["/docs/a.html"] = lambda request: undated("Pier one is open.")
+    site.answers["/docs/b"] = lambda request: undated("Pier two is open.")
+    site.pages["/sitemap.xml"] = (
+        f"<urlset><url><loc>{site.url}/docs/a.html</loc><lastmod>@everyone</lastmod></url>"
+        f"<url><loc>{site.url}/docs/b</loc><lastmod>2026-02-03T10:00:00Z</lastmod></url></urlset>"
+    )
+    await follow(home, site)
+    rows = {row.name: row.changed_at for row in await home.library.documents.listed()}
+    assert rows == {"docs/a.html": None, "docs/b.html": "2026-02-03"}
+
+
 async def test_an_entity_bomb_is_no_sitemap(home: Home, site: Site) -> None:
     site.pages["/sitemap.xml"] = (
         '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>'
@@ -123,6 +144,32 @@ async def test_a_page_that_is_away_and_those_behind_it_stay(home: Home, site: Si
     site.answers.clear()
     del site.pages["/docs/c.html?x=1"]
     assert (await home.sync()).removed == 1
+
+
+async def test_what_no_header_can_hold_is_not_sent_back(home: Home, site: Site) -> None:
+    def answer(request: web.Request) -> web.StreamResponse:
+        headers = {"ETag": '"é版"', "Last-Modified": "三月"}
+        return web.Response(text=html("B", "Pier two is open."), content_type="text/html", headers=headers)
+
+    site.answers["/docs/b"] = answer
+    await follow(home, site)
+    report = await home.sync()
+    assert (report.failed, report.removed, len(await home.names())) == ([], 0, 4)
+
+
+async def test_a_host_is_asked_for_by_the_name_that_it_has_in_ascii(home: Home, site: Site) -> None:
+    asked: list[str] = []
+
+    def answer(request: web.Request) -> web.StreamResponse:
+        asked.append(request.headers["Host"])
+        return web.Response(status=404)
+
+    site.answers["/robots.txt"] = answer
+    port = site.url.rpartition(":")[2]
+    source = WebsiteSource(f"http://ｌｏｃａｌｈｏｓｔ:{port}/docs/", memory=home.folder / "m.json", private=True)
+    async with source.look(None, {}) as listing:
+        assert listing is not None and len(listing.pages) == 4
+    assert asked == [f"localhost:{port}"]
 
 
 async def test_it_waits_as_long_as_it_is_told(home: Home, site: Site) -> None:
@@ -222,9 +269,133 @@ async def test_a_site_of_the_own_network_is_not_reached_for_others(home: Home, s
     assert site.asked == []
 
 
+async def looked(home: Home, site: Site, **bounds: float) -> list[str]:
+    """The paths of the pages that a look of its own finds."""
+    source = WebsiteSource(f"{site.url}/docs/", memory=home.folder / "m.json", private=True, **bounds)  # type: ignore[arg-type]
+    async with source.look(None, {}) as listing:
+        assert listing is not None
+        return [page.removeprefix(site.url) for page in sorted(listing.pages)]
+
+
+def packed(body: bytes, encoding: str) -> Callable[[web.Request], web.StreamResponse]:
+    headers = {"Content-Encoding": encoding, "Content-Type": "text/html"}
+    return lambda request: web.Response(body=body, headers=headers)
+
+
+async def test_a_page_is_unpacked_as_far_as_a_page_may_be_long(home: Home, site: Site) -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+    site.answers["/docs/b"] = packed(gzip.compress(html("B", "Pier two is packed.").encode()), "gzip")
+    await follow(home, site)
+    assert "Pier two is packed." in " ".join(await home.library.found("pier packed"))
+    site.answers["/docs/b"] = packed(bomb, "gzip")
+    assert (await home.sync()).replaced == 0
+    with pytest.raises(SourceError, match="too long"):
+        site.answers["/docs/"] = packed(bomb, "gzip")
+        await looked(home, site)
+
+
+async def test_what_is_too_long_is_not_unpacked_first() -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+    body = Body("gzip", 1_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(AwayError, match="too long"):
+            body.add(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip", "gzip,identity"])
+async def test_what_is_packed_as_nobody_asked_is_not_unpacked(encoding: str) -> None:
+    with pytest.raises(AwayError):
+        Body(encoding, 1_000)
+
+
+async def test_an_answer_that_trickles_costs_only_itself(home: Home, site: Site) -> None:
+    over = asyncio.Event()
+
+    class Trickle(web.StreamResponse):
+        async def write_eof(self, data: bytes = b"") -> None:
+            for _ in range(100):  # never silent for long
+                await self.write(b" ")
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(over.wait(), 0.05)
+            await super().write_eof(data)
+
+    site.answers["/docs/a.html"] = lambda request: Trickle(headers={"Content-Type": "text/html"})
+    source = WebsiteSource(f"{site.url}/docs/", memory=home.folder / "m.json", private=True, seconds=0.5)
+    async with source.look(None, {}) as listing:
+        over.set()
+        assert listing is not None and f"{site.url}/docs/b" in listing.pages
+        with pytest.raises(PageError, match="Timeout"):
+            await listing.fetch(listing.pages[f"{site.url}/docs/a.html"])
+
+
+async def test_what_is_no_address_costs_only_itself(home: Home, site: Site) -> None:
+    site.answers["/docs/a.html"] = lambda request: web.Response(status=302, headers={"Location": "//["})
+    site.pages["/robots.txt"] = f"Sitemap: http://[\nSitemap: {site.url}/docs.xml\n"
+    assert (await looked(home, site))[1:] == ["/docs/a.html", "/docs/b"]
+    site.pages["/docs.xml"] = (
+        f"<urlset><url><loc>http://[/x</loc></url><url><loc>{site.url}/docs/b</loc></url></urlset>"
+    )
+    assert await looked(home, site) == ["/docs/b"]
+
+
+async def test_a_page_and_all_pages_lead_to_no_more_addresses_than_a_site_may_have(home: Home, site: Site) -> None:
+    site.pages = {"/docs/": html("Docs", "Much.", *(f"gone{n}" for n in range(9)))}
+    assert await looked(home, site, pages=5) == ["/docs/"]
+    with pytest.raises(SourceError, match="more than 4 pages"):
+        await looked(home, site, pages=4)
+    site.pages = {"/docs/": html("Docs", "Much.", *(f"c{n}" for n in range(10)))}
+    for page in range(10):
+        site.pages[f"/docs/c{page}"] = html("C", "More.", *(f"gone{page}-{n}" for n in range(20)))
+    assert len(await looked(home, site, pages=11)) == 11
+    site.pages["/docs/c0"] = html("C", "More.", *(f"gone-{n}" for n in range(22)))
+    site.pages["/docs/c1"] = html("C", "More.", *(f"lost-{n}" for n in range(22)))
+    site.pages["/docs/c2"] = html("C", "More.", *(f"away-{n}" for n in range(22)))
+    site.pages["/docs/c3"] = html("C", "More.", *(f"far-{n}" for n in range(22)))
+    site.pages["/docs/c4"] = html("C", "More.", *(f"off-{n}" for n in range(22)))
+    with pytest.raises(SourceError, match="more than 11 pages"):
+        await looked(home, site, pages=11)
+
+
+async def test_all_pages_take_no_more_room_than_they_may(home: Home, site: Site) -> None:
+    size = sum(len(page) for page in site.pages.values()) - len(site.pages["/other"])
+    assert len(await looked(home, site, most_bytes=size)) == 4
+    with pytest.raises(SourceError, match="MiB"):
+        await looked(home, site, most_bytes=size - 1)
+
+
+async def test_a_sitemap_names_no_more_than_a_site_may_have(home: Home, site: Site) -> None:
+    def sitemap(count: int) -> str:
+        return f"<urlset>{''.join(f'<url><loc>{site.url}/docs/{n}</loc></url>' for n in range(count))}</urlset>"
+
+    site.pages["/sitemap.xml"] = sitemap(40)
+    assert await looked(home, site, pages=2) == []
+    site.pages["/sitemap.xml"] = sitemap(41)
+    with pytest.raises(SourceError, match="more than 2 pages"):
+        await looked(home, site, pages=2)
+    site.pages["/sitemap.xml"] = "<urlset>" + "<url>" * 10 + "</url>" * 10 + "</urlset>"
+    with pytest.raises(SourceError, match="sitemap"):
+        await looked(home, site)
+
+
+async def test_of_robots_txt_the_beginning_counts(home: Home, site: Site) -> None:
+    forbidden = "User-agent: *\nDisallow: /docs/b\n"
+    site.pages["/robots.txt"] = forbidden + "#" * ROBOTS_BYTES + "\nUser-agent: *\nDisallow: /docs/a\n"
+    assert await looked(home, site) == ["/docs/", "/docs/a.html", "/docs/c.html?x=1"]
+
+
+async def test_a_host_that_cannot_be_asked_for_is_not_known(home: Home) -> None:
+    with pytest.raises(SourceError, match="not known"):
+        await resolved(f"{'a' * 64}.example", 443)
+
+
 @pytest.mark.parametrize(
     "wrong", ["docs", "ftp://h/", "https://me:secret@h/", "https:///x", "file:///etc/passwd", "javascript:1"]
 )
 async def test_an_address_is_one_of_a_website(wrong: str) -> None:
-    with pytest.raises(SourceError):
+    with pytest.raises(SourceError) as refused:
         check_address(wrong)
+    assert "secret" not in str(refused.value)

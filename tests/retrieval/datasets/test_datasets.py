@@ -442,6 +442,16 @@ async def test_json_is_read_value_by_value_however_it_is_laid_out(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    "form", ['[{"text": "港", "n": %s}]', '{"text": "港", "n": %s}\n', '{"v": [{"text": "港", "n": %s}]}']
+)
+async def test_a_number_may_have_any_digits(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "kept"
+    path.write_text(form % ("1" * 5_000), encoding="utf-8")
+    source = LocalSource(path, "x.jsonl" if form.endswith("\n") else "x.json")
+    assert [row.text for row in source.rows(DatasetReading())] == ["港"]
+
+
+@pytest.mark.parametrize(
     ("name", "data", "said"),
     [
         ("x.pdf", b"%PDF-", "Give a csv, tsv, txt, json or jsonl file"),

@@ -1,0 +1,88 @@
+"""One request to a website that may be hostile: to the address that was looked at, and bounded in bytes and time
+whatever its server sends.
+
+Source: reliability.md R40; RFC 9110 §8.4 (Content-Encoding); httpx decodes whatever is named there, as often as it is
+named and without a limit: a kilobyte becomes a gigabyte."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from bot.sources.addresses import resolved
+from retrieval.loaders.limits import ParsingLimits
+
+AGENT = "Kotae (knowledge bot; reads what its robots.txt allows)"
+SILENT, WHOLE = 30.0, 180.0  # seconds without a byte; for all of an answer
+
+Unpack = Callable[[bytes, int], bytes]
+"""More of a body, as it came → what it says, so many bytes at most."""
+
+
+class AwayError(Exception):
+    """A page cannot be had now: its reason, which is no secret."""
+
+
+class WebClient:
+    """Requests of one look. `private`: addresses of the own network, too; `seconds`: for all of an answer."""
+
+    def __init__(self, client: httpx.AsyncClient, *, private: bool, seconds: float) -> None:
+        self._client = client
+        self._private = private
+        self._seconds = seconds
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        """The answer, which may be a redirect, and its body. Host and headers are ASCII. Raises AwayError; SourceError
+        for an address that may not be reached."""
+        parts = urlsplit(url)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as error:
+            raise AwayError("no such port") from error
+        host = parts.hostname or ""
+        address = host if self._private else await resolved(host, port)
+        there = f"[{address}]" if ":" in address else address
+        target = urlunsplit((parts.scheme, f"{there}:{port}", parts.path or "/", parts.query, ""))
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._answer(target, host, {"Host": parts.netloc, **headers})
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, zlib.error) as error:
+            raise AwayError(type(error).__name__) from error
+
+    async def _answer(self, target: str, host: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        async with self._client.stream("GET", target, headers=headers, extensions={"sni_hostname": host}) as response:
+            body = Body(response.headers.get("content-encoding", ""), ParsingLimits().file)
+            async for part in response.aiter_raw():
+                body.add(part)
+        return response, bytes(body.said)
+
+
+@asynccontextmanager
+async def web_client(*, private: bool, seconds: float = WHOLE) -> AsyncIterator[WebClient]:
+    headers = {"User-Agent": AGENT, "Accept-Encoding": "gzip"}
+    async with httpx.AsyncClient(headers=headers, timeout=SILENT, trust_env=False, follow_redirects=False) as client:
+        yield WebClient(client, private=private, seconds=seconds)
+
+
+class Body:
+    """A body as far as it has come, unpacked, of at most so many bytes. Raises AwayError."""
+
+    def __init__(self, encoding: str, most: int) -> None:
+        """`encoding`: its Content-Encoding."""
+        self.said = bytearray()
+        self._most = most
+        match encoding.strip().lower():
+            case "" | "identity":
+                self._unpack: Unpack = lambda part, most: part
+            case "gzip" | "x-gzip":
+                self._unpack = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress
+            case _:
+                raise AwayError("packed in a way that was not asked for")
+
+    def add(self, part: bytes) -> None:
+        self.said += self._unpack(part, self._most + 1 - len(self.said))
+        if len(self.said) > self._most:
+            raise AwayError("too long")
