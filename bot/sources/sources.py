@@ -44,6 +44,7 @@ SHORTEST, LONGEST = 10, 30 * 24 * 3600
 LEASE = timedelta(minutes=2)
 _STALE = timedelta(days=1)
 LOOK = 1.0  # seconds between two looks at what is due
+SIDE_BY_SIDE = 8  # sources that are synced at a time, beside channels
 BACKOFF, LONGEST_BACKOFF = 60, 6 * 3600  # seconds after a failure, doubled with each
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 
@@ -272,7 +273,8 @@ class Sources:
             await stopped(*watched.values(), *syncing.values())
 
     async def _look(self, watched: dict[str, asyncio.Task[None]], syncing: dict[str, asyncio.Task[None]]) -> None:
-        """Each source has a task of its own: one that takes hours, or whose server means to, holds up no other."""
+        """Each source has a task of its own: one that takes hours, or whose server means to, does not hold up the
+        others. Who has waited longest is first."""
         await self.silence()
         for id in [id for id, task in syncing.items() if task.done()]:
             del syncing[id]
@@ -281,7 +283,7 @@ class Sources:
         waiting = await self._store.waiting(self._clock())
         for id in watched.keys() - found.keys():
             watched.pop(id).cancel()
-        for source in found.values():
+        for source in sorted(found.values(), key=lambda one: one.due_at):
             idle = source.id not in watched or watched[source.id].done()
             if source.kind == "channel":  # a look takes minutes, and what it is about is known
                 due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
@@ -290,7 +292,7 @@ class Sources:
                 continue
             if idle and source.kind == "folder":
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-            if source.due_at <= self._clock() and source.id not in busy:
+            if source.due_at <= self._clock() and source.id not in busy and len(syncing) < SIDE_BY_SIDE:
                 syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")
 
     async def _rest(self, seconds: float) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
+from bot.sources import sources as sources_module
 from bot.sources.addresses import public
 from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
 from bot.sources.folder import FolderSource
@@ -737,6 +738,34 @@ async def test_a_site_that_does_not_answer_holds_up_no_other_source(home: Home, 
         await asyncio.gather(watching, return_exceptions=True)
         server.close()
         await server.wait_closed()
+
+
+async def test_no_more_than_a_few_sources_are_synced_side_by_side(
+    home: Home, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources_module, "SIDE_BY_SIDE", 2)
+    over = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    for name in "abc":
+        await home.sources.add(EDITOR, NewSource("website", f"http://127.0.0.1:{port}/{name}/", name=name))
+    syncing: dict[str, asyncio.Task[None]] = {}
+    for _ in range(2):
+        await home.sources._look({}, syncing)
+        assert len(syncing) == 2
+    first = set(syncing)
+    over.set()
+    await asyncio.gather(*syncing.values())
+    await home.sources._look({}, syncing)
+    assert len(syncing) == 1 and not first & syncing.keys()
+    await asyncio.gather(*syncing.values())
+    server.close()
+    await server.wait_closed()
 
 
 @BOTH
