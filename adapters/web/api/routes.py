@@ -18,6 +18,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from adapters.markdown.events import pointer
 from adapters.web.api import errors as problems
 from adapters.web.api import prometheus, schemas
 from adapters.web.api.errors import Problem, ProblemBody, language_asked, refusal, said_by, weighed
@@ -231,7 +232,7 @@ def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
                 n=one.n,
                 document=one.document,
                 collection=one.collection,
-                excerpt=one.quote,
+                excerpt=pointer(one.quote) if answered.verbatim else one.quote,
                 url=one.url,
                 date=one.date,
             )

@@ -56,7 +56,8 @@ class CommandAsk(_In):
 
 
 class Source(BaseModel):
-    """`date`: the document's own, a day or a month; None: it has none."""
+    """`excerpt`: the words that are cited; only their beginning where `answer` has them whole. `date`: the document's
+    own, a day or a month; None: it has none."""
 
     n: int
     document: str
