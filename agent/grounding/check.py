@@ -11,7 +11,7 @@ from itertools import islice
 
 from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
-from agent.grounding.arithmetic import converts, derived, equations, operands, told
+from agent.grounding.arithmetic import compares, converts, derived, equations, multiplies, operands, told
 from agent.grounding.claims import Claim, OpenClaim, Verdict, read
 from agent.grounding.entities import Name, content, denies, is_strong, mentions, turns
 from agent.grounding.evidence import Evidence, citation, shared
@@ -237,19 +237,20 @@ class _Checker:
             earlier = [fact for each in before if each.kept for fact in each.facts]
             for fact in missing:
                 plain = claim.sentence.plain
+                theirs = [each.figures for each in sources]
                 computed = (
-                    any(fact.shown.strip("$€£¥ ") in each.right for each in sums)
-                    or converts(fact, sums)
+                    converts(fact, sums)
                     or derived(fact, operands(held, earlier, facts(self._question), plain))
-                    or told(fact, plain, [each.figures for each in sources])
+                    or told(fact, plain, theirs)
+                    or multiplies(fact, claim.facts, held, plain)
+                    or compares(fact, held, plain, theirs)
                 )
                 if not computed:
                     return self._said(_NUMBER, fact.shown)
                 held.append(fact)
         alike = [each for each in sources if each.language == claim.language]
-        for name in self._strange_names(claim, sources) if alike else ():
-            return self._said(_NAME, name.text)
-        return ""
+        strange = [name for name in self._strange_names(claim, sources) if name.kind != "unit"] if alike else []
+        return self._said(_NAME, strange[0].text) if strange else ""
 
     def _asks(self, fact: Fact) -> bool:
         """Whether the question has the number, in whatever unit: "8" of "8 pm"."""
@@ -278,8 +279,10 @@ class _Checker:
         alike = [each for each in sources if each.language == claim.language]
         strange = self._strange_names(claim, sources)
         if not alike:
-            coded = next((name for name in strange if is_strong(name)), None)
+            coded = next((name for name in strange if is_strong(name, claim.language)), None)
             return (self._said(_NAME, coded.text), coded.kind == "person") if coded else ("", False)
+        if strange:
+            return self._said(_NAME, strange[0].text), False
         opposite = self._opposite(claim, alike)
         if opposite:
             return self._said(_OPPOSITE, opposite), False

@@ -26,12 +26,20 @@ _ERA = re.compile(
 )
 _FISCAL = re.compile(r"\bFY\s?'?(?P<n>20\d{2}|\d{2})\b", re.I)
 
+_PARTS = {"quarter": 4, "third": 3, "fifth": 5}
+_PARTS_OF = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4}
+_SHARE = re.compile(
+    r"(?P<of>\d{1,2}|[二三四五六七八九十])分の(?P<n>\d{1,2}|[一二三四五六七八九])"
+    rf"|\b(?P<count>{'|'.join(_PARTS_OF)})[\s-](?P<part>{'|'.join(_PARTS)})(?:s\b|(?=\sof\b(?! an?\b)))",
+    re.I,
+)
+
 _PHRASES = tuple(
     (re.compile(phrase, re.I), digits)
     for phrase, digits in (
         (r"(?<![\d.])半年間?", "6か月"),
         (r"(\d)時間半", r"\1時間30分"),
-        (r"(\d)年半", r"\1年6か月"),
+        (r"(\d)[年歳]半", r"\1年6か月"),
         (r"\bhalf an hour\b", "30 minutes"),
         (r"\btwice\b", "2 times"),
         (r"\b(?:a\s)?dozen\b", "12"),
@@ -79,6 +87,7 @@ def arabic(text: str, *, claim: bool) -> str:
         if not claim:
             text = _ANY_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
     text = _ERA.sub(_year, text)
+    text = _SHARE.sub(_percent, text)
     text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
     for phrase, digits in _PHRASES:
         text = phrase.sub(digits, text)
@@ -103,6 +112,15 @@ def _year(match: re.Match[str]) -> str:
         n = 1 if match["n"] == "元" else int(match["n"])
         return f"{_ERAS[match['era']] + n}年"
     return str(_ERAS[match["letter"]] + int(match["m"]))
+
+
+def _percent(match: re.Match[str]) -> str:
+    """A quarter as 25%; a third as 33.33%."""
+    if match["of"]:
+        n, of = (int(each) if each.isdigit() else _kanji(each) for each in (match["n"], match["of"]))
+    else:
+        n, of = _PARTS_OF[match["count"].lower()], _PARTS[match["part"].lower()]
+    return f"{100 * n / of:.4g}%" if of else match.group()
 
 
 def _english(match: re.Match[str], text: str, claim: bool) -> str:

@@ -10,6 +10,7 @@ from retrieval.text import language_of
 from retrieval.types import Hit, Passage
 from tests.agent.grounding.claim_cases import FALSE, OPPOSITE, STRANGER, TRUE
 from tests.agent.passages import (
+    DESK,
     EXPENSES,
     HENKIN,
     KEIHI,
@@ -282,6 +283,33 @@ def test_an_identifier_missing_across_languages_is_in_doubt() -> None:
     said = "返金は CorpPay で30日かかります。"
     assert checked(f"{said}[1]", REFUNDS, judged=False).text == f"{said}[1]（※ 資料では確認できませんでした）"
     assert [each.sentence for each in checked(f"{said}[1]", REFUNDS).objections] == [said]
+
+
+def test_a_name_in_its_own_letters_is_in_doubt_where_a_passage_in_them_does_not_have_it() -> None:
+    assert checked("担当は Maria Lopez です。[1]", DESK).objections == ()
+    assert [each.sentence for each in checked("担当は Cigna です。[1]", DESK).objections] == ["担当は Cigna です。"]
+
+
+def test_another_department_is_in_doubt() -> None:
+    source = hit("育児休業申出書は人事部労務課に提出する。")
+    assert checked("申出書は人事部の労務課に提出します。[1]", source).objections == ()
+    said = "申出書は経理部に提出します。"
+    result = checked(f"{said}[1]", source, judged=False)
+    assert result.marked == (said,) and result.removed == ()
+
+
+@pytest.mark.parametrize(
+    ("passage", "stated", "said"),
+    [
+        ("Base backups are kept for 35 days, archives for 14 days.", False, "Archives are kept for 35 days."),
+        ("The node may only be attached after a rewind.", False, "The node may be attached."),
+        ("Archives are kept for 35 days.", True, "35 days are archives kept."),
+    ],
+)
+def test_the_same_words_under_another_condition_or_beside_another_number_are_judged(
+    passage: str, stated: bool, said: str
+) -> None:
+    assert (checked(f"{said} [1]", hit(passage)).open_claims == ()) is stated
 
 
 def test_what_a_judge_found_decides() -> None:

@@ -74,6 +74,24 @@ SAME = (
     ("a dozen", "12個"),
     ("3日", "申請期限三日"),
     ("有効期限三十日", "valid for 30 days"),
+    ("about $96", "$96.05"),
+    ("約2千円", "1,980円"),
+    ("4千円ほど", "3,960円"),
+    ("about three months", "90 days"),
+    ("保険料の4分の1", "25% of the premium"),
+    ("two thirds of the members", "三分の二以上の賛成"),
+    ("a 50% discount", "団体は半額です"),
+    ("18 months", "一歳六か月に達する日"),
+    ("小学3年生", "第三学年"),
+    ("1時間単位", "時間単位で取得できる"),
+    ("the 401(k) plan", "the 401K plan"),
+    ("65,536 MB", "64 GB"),
+    ("2TB", "2,000GBまで無料"),
+    ("1.8 m", "180センチメートル"),
+    ("1.2 m", "120 × 60 × 60 cm"),
+    ("libxml2を2.13.8に更新", "upgraded libxml2 to 2.13.8"),
+    ("Python 3.10", "the oldest supported version is 3.10"),
+    ("in June 2024", "since June 2024; last changed in 2025"),
 )
 
 OTHER = (
@@ -100,6 +118,17 @@ OTHER = (
     ("2週間", "2か月"),
     ("有効期限三十日", "有効期限は14日"),
     ("03-1234-5678", "03-1234-5679"),
+    ("about $150", "$96.05"),
+    ("約3千円", "1,980円"),
+    ("about 10 days", "14 days"),
+    ("$96", "$96.05"),
+    ("保険料の3分の1", "25% of the premium"),
+    ("two thirds of the members", "two members and three guests"),
+    ("3TB", "2,000GBまで無料"),
+    ("2.8 m", "180センチメートル"),
+    ("libxml2を2.13.9に更新", "upgraded libxml2 to 2.13.8"),
+    ("in June 2025", "since June 2024; last changed in 2025"),
+    ("2023年7月1日", "令和六年七月一日から施行する。令和五年に制定"),
 )
 
 NONE = (
@@ -163,6 +192,12 @@ def test_squeeze_folds_width_case_signs_and_long_vowels() -> None:
         ("Refunds take time. Please wait.", set()),
         ("**Refund Window:** see below", set()),
         ("Run `make test` first", {"make test"}),
+        ("Announce it in #db-alerts and pass --force to it", {"#db-alerts", "--force"}),
+        ("Issue #4812 is fixed, see page#top", set()),
+        ("It has 65,536 MB", set()),
+        ("申出書は総務課と情報管理委員会に出します。", {"総務課", "情報管理委員会"}),
+        ("一部の内容を全部の会員が課題にします。", set()),
+        ("アメックスが使えます。", {"アメックス"}),
     ],
 )
 def test_names(sentence: str, expected: set[str]) -> None:
@@ -176,6 +211,10 @@ def test_names(sentence: str, expected: set[str]) -> None:
         ("See GitHub", "github", True),
         ("See GitHub", "gitlab", False),
         ("the Refunds page by Slack", "slack refund", True),
+        ("the APIs", "an API", True),
+        ("run `larch sync --parallel N`", "`--parallel N` for `larch sync`", True),
+        ("run `larch sync --jobs N`", "`--parallel N` for `larch sync`", False),
+        ("run `larch push --parallel N`", "`--parallel N` for `larch sync`", False),
     ],
 )
 def test_a_name_is_found_in_other_forms(name: str, evidence: str, there: bool) -> None:
@@ -193,6 +232,8 @@ def test_a_name_is_found_in_other_forms(name: str, evidence: str, there: bool) -
         "You cannot do it.",
         "It isn't supported.",
         "Refunds are prohibited.",
+        "No — opened goods cannot be returned.",
+        "Telemetry is off by default.",
     ],
 )
 def test_a_no(sentence: str) -> None:
