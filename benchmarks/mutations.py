@@ -466,6 +466,12 @@ MUTATIONS = (
         ("tests/agent/grounding/test_arithmetic.py",),
     ),
     Mutation(
+        "citation check: a figure without what it is computed from",
+        "agent/grounding/check.py",
+        ("        if claim.reckoned:\n", "        if False:\n"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
         "citation check: another department",
         "agent/grounding/check.py",
         ("        if strange:\n            return self._said(_NAME, strange[0].text), False\n        opposite", "        opposite"),
@@ -480,6 +486,7 @@ MUTATIONS = (
         )
         for name, line in (
             ("a condition that is dropped", "            and turns(sentence) == conditions\n"),
+            ("another letter", "            and {*_CHARACTER.findall(plain)} <= {*sentence}\n"),
             ("the number beside it", "            and len(facts(sentence)) <= len(claim.facts)\n"),
         )
     ),

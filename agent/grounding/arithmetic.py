@@ -162,31 +162,33 @@ def told(fact: Fact, text: str, sources: Iterable[Figures]) -> bool:
     wanted = value(fact)
     if wanted is None or wanted.day is not None:
         return False
-    days = {atom for each in facts(text) for atom in each.any_of if atom.startswith("wd:")}
+    days = {atom for each in facts(text) for atom in each.any_of if atom.startswith(("wd:", "md:"))}
     listed = [item for item in _ITEMS.split(_LIST.sub("", text, count=1)) if item.strip()] if _LIST.search(text) else []
     if wanted.unit == "" and 2 <= wanted.amount in (len(days), len(listed)):
         return True
     money = wanted.unit in ("yen", "usd", "eur", "gbp")
     shares = [share for form, share in _SHARES if (money or share != _YEAR) and form.search(text)]
+    shares += [Decimal(times[1]) for times in _TIMES.finditer(text) if Decimal(times[1])]
+    shares = [share for share in shares if wanted.unit or share != wanted.amount]  # "twice" itself is no result of it
     atoms = {f"{wanted.unit or 'num'}:{format((wanted.amount / share).normalize(), 'f')}" for share in shares}
     return any(atoms & each.atoms for each in sources)
 
 
 def compares(fact: Fact, told: Iterable[Fact], text: str, sources: Iterable[Figures]) -> bool:
-    """Whether a sentence that sums up or compares leaves out what it reckons with: two values of the passages differ by
-    its own, or one of theirs makes it up with those `told`."""
+    """Whether a sentence that sums up or compares may leave out what it reckons with: the number is the sum or the
+    difference of two values of the passages, or the sum of those `told` and of one of theirs."""
     wanted = value(fact)
     if wanted is None or not wanted.unit or wanted.day is not None or not _COMPARES.search(text):
         return False
     start = f"{wanted.unit}:"
     theirs = {Decimal(atom.removeprefix(start)) for each in sources for atom in each.atoms if atom.startswith(start)}
     added = sum(each.amount for each in map(value, told) if each and each.unit == wanted.unit)
-    return wanted.amount - added in theirs or any(one - wanted.amount in theirs for one in theirs)
+    return wanted.amount - added in theirs or any(abs(one - wanted.amount) in theirs for one in theirs)
 
 
-def converts(fact: Fact, sums: Iterable[Equation]) -> bool:
+def converts(fact: Fact, sums: Iterable[Equation], sources: Iterable[Figures]) -> bool:
     """Whether a number is what comes of a right equation, or stands in it as what a year, a week, a day or an hour has
-    of the next smaller."""
+    of the next smaller, or for a percentage of the sources: 1.2 for 20% more."""
     wanted = value(fact)
     for each in (each for each in sums if each.holds):
         results = facts(each.right)
@@ -194,10 +196,16 @@ def converts(fact: Fact, sums: Iterable[Equation]) -> bool:
             return True
         if wanted and (
             wanted.amount in [result.amount for result in map(value, results) if result]
-            or (wanted.amount in _CONVERSIONS and fact.shown in each.left)
+            or (fact.shown in each.left and (wanted.amount in _CONVERSIONS or _a_percentage(wanted.amount, sources)))
         ):
             return True
     return False
+
+
+def _a_percentage(factor: Decimal, sources: Iterable[Figures]) -> bool:
+    shares = (factor, factor - 1, 1 - factor)
+    atoms = {f"pct:{format((share * 100).normalize(), 'f')}" for share in shares if share > 0}
+    return any(not atoms.isdisjoint(each.atoms) for each in sources)
 
 
 def multiplies(fact: Fact, claim: Iterable[Fact], held: Iterable[Fact], text: str) -> bool:
@@ -223,9 +231,10 @@ _CONVERSIONS = (4, 5, 7, 12, 24, 52, 60, 100, 365)
 _YEAR = Decimal(12)
 _SHARES = (  # what the sentence's figure is of the passage's
     (re.compile(r"半[額分]|\bhalf\b|\bhalves\b", re.IGNORECASE), Decimal("0.5")),
-    (re.compile(r"[2２二]?倍|\bdouble\b|\btwice\b", re.IGNORECASE), Decimal(2)),
+    (re.compile(r"(?<![\d.])[2２二]?倍|\bdouble\b|\btwice\b", re.IGNORECASE), Decimal(2)),
     (re.compile(r"年間|年額|1年|\b(?:an?|per|each|every)\syear\b|/\s?year|\bannual|\byearly\b", re.IGNORECASE), _YEAR),
 )
+_TIMES = re.compile(r"(\d+(?:\.\d+)?)(?:倍| times (?:the|as)\b)")
 _LIST = re.compile(r"^.*?[:：—]\s*")
 _ITEMS = re.compile(r"、|,|;|\band\b|および|(?<=[一-龠ァ-ヶー])と")
 

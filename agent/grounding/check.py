@@ -45,6 +45,9 @@ _ASKED = Text(
     en="Only the question says “{what}”, not the cited passage.",
     ja="「{what}」は質問にあるだけで、引用した資料にはありません。",
 )
+_RECKONED = Text(
+    en="It is not shown what “{what}” is computed from.", ja="「{what}」が何から計算されたのか示されていません。"
+)
 _REFUTED = Text(en="The cited passage says something else.", ja="引用した資料の内容と食い違っています。")
 _NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
 
@@ -224,6 +227,7 @@ class _Checker:
     def _refute(self, claim: Claim, cites: Sequence[int], before: Sequence[Claim]) -> str:
         """Why these passages together cannot say it: a wrong sum, a number or a name that they do not have."""
         sources = [self._evidence[n] for n in cites]
+        claim.reckoned = ""
         sums = equations(claim.sentence.plain)
         for each in sums:
             if not each.holds:
@@ -239,17 +243,18 @@ class _Checker:
                 plain = claim.sentence.plain
                 theirs = [each.figures for each in sources]
                 computed = (
-                    converts(fact, sums)
+                    converts(fact, sums, theirs)
                     or derived(fact, operands(held, earlier, facts(self._question), plain))
                     or told(fact, plain, theirs)
                     or multiplies(fact, claim.facts, held, plain)
-                    or compares(fact, held, plain, theirs)
                 )
-                if not computed:
+                if not computed and compares(fact, held, plain, theirs):
+                    claim.reckoned = fact.shown
+                elif not computed:
                     return self._said(_NUMBER, fact.shown)
                 held.append(fact)
         alike = [each for each in sources if each.language == claim.language]
-        strange = [name for name in self._strange_names(claim, sources) if name.kind != "unit"] if alike else []
+        strange = [name for name in self._strange_names(claim, sources) if name.kind != "loose"] if alike else []
         return self._said(_NAME, strange[0].text) if strange else ""
 
     def _asks(self, fact: Fact) -> bool:
@@ -283,6 +288,8 @@ class _Checker:
             return (self._said(_NAME, coded.text), coded.kind == "person") if coded else ("", False)
         if strange:
             return self._said(_NAME, strange[0].text), False
+        if claim.reckoned:
+            return self._said(_RECKONED, claim.reckoned), False
         opposite = self._opposite(claim, alike)
         if opposite:
             return self._said(_OPPOSITE, opposite), False

@@ -41,6 +41,7 @@ class Claim:
     kept: bool = False
     refuted: str = ""  # why it is left out, in the language of the turn
     doubt: str = ""  # why a reader should look at it, although code does not refute it
+    reckoned: str = ""  # a figure that follows from the passages alone: the sentence does not show from what
     grave: bool = False  # and is told so in any case
     marked: bool = False
     cites: tuple[int, ...] = ()

@@ -42,13 +42,14 @@ def _kana(text: str) -> bool:
 
 # -- names ------------------------------------------------------------------------------------------------------------
 
-Kind = Literal["name", "person", "code", "tool", "unit"]
+Kind = Literal["name", "person", "code", "tool", "loose"]
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
     """Something called by its name, a `person` by a title too. `code` was set as code; `tool` is katakana where the
-    means of doing something stands: 「コンカーで精算」; `unit` a department, which people also call by other names."""
+    means of doing something stands: 「コンカーで精算」; `loose` a department or what is quoted, which may be called
+    otherwise."""
 
     text: str
     kind: Kind
@@ -67,6 +68,7 @@ _TITLED_JA = re.compile(
     r"|[\u4e00-\u9fffァ-ヶー々A-Za-z]{1,12}?(?=さん|氏(?!名)|(?:株式|有限)会社)"
 )
 _DEPARTMENT = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{2,8}(?:[部課]|委員会)(?![\u4e00-\u9fff])")
+_QUOTED = re.compile(r"[「『]([^「『』」。、(（]{2,20})(?=[」』(（])")
 _OF_JAPANESE_ONLY = re.compile(r"[\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff]+")  # katakana may be a Latin name: グーグル
 
 
@@ -99,7 +101,7 @@ def _latin(text: str, japanese: bool) -> list[Name]:
 def _japanese(text: str) -> list[Name]:
     found = [Name(tool, "tool") for tool in tools(text) if not tool.isascii()]
     found += [Name(match, "person") for match in _TITLED_JA.findall(text)]
-    found += [Name(match, "unit") for match in _DEPARTMENT.findall(text)]
+    found += [Name(match, "loose") for form in (_DEPARTMENT, _QUOTED) for match in form.findall(text)]
     found += [
         Name(morpheme.surface(), "name")
         for morpheme in tokenizer().tokenize(text[:10_000])

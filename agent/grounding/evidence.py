@@ -25,6 +25,7 @@ QUOTE = 300  # characters
 WINDOW = 500  # and of what a judge reads
 _MARGIN = 0.5  # by which a neighbour has to support a claim better than the passage itself, to be quoted
 _WORDY = re.compile(r"\d{0,3}[A-Z][a-z]{3,}\d{0,3}")  # a word that happens to have a number: 1Password
+_CHARACTER = re.compile(r"[A-Z\u4e00-\u9fff]")  # 「市内」 and 「市外」 are one word to `content`
 _BUT = re.compile(
     r"(?<=が)、|ものの、?|けれども?、?|(?<=し)、|[;；]\s*|ただし、?|一方(?:で|、)"
     r"|,?\s\b(?:and|but|however|while|whereas|although|though|except)\b",
@@ -127,6 +128,7 @@ class Evidence:
         no, conditions = denies(plain), turns(plain)
         return self.says(plain) or any(
             denies(sentence) == no
+            and {*_CHARACTER.findall(plain)} <= {*sentence}
             and turns(sentence) == conditions
             and all(figures(sentence).hold(fact) for fact in claim.facts)
             and len(facts(sentence)) <= len(claim.facts)

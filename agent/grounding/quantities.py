@@ -108,7 +108,7 @@ _ROUGH = 10  # one part in so many is what a rounded figure may be off
 _DIGIT = re.compile(r"\d")
 _LATIN = re.I | re.A  # a word ends before kana, too: 「2TBまで」, 「2.13.8に」
 _CIRCLED = re.compile(r"[\u2460-\u24ff\u2776-\u2793]")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
 _NO_FIGURE = re.compile(r"\d{60,}|[A-Za-z0-9_#-]{200,}")  # a key, a dump, a rule: no number that anybody states
 _APART = re.compile(
     r"(?<=\d)[ \t](?=[\u3040-\u30ff\u4e00-\u9fff])"
@@ -140,7 +140,7 @@ _FULL_DATE = re.compile(
 )
 _YEAR_MONTH = re.compile(r"(?<!\d)(?P<y>\d{4})(?:年\s?(?P<m>\d{1,2})月|[-/](?P<m2>0?[1-9]|1[0-2])(?![\d/-]))")
 _MONTH_DAY = re.compile(r"(?<!\d)(?P<m>\d{1,2})月(?P<d>\d{1,2})日?(?:\s?(?:から|[〜~～–-])\s?(?P<d2>\d{1,2})日)?")
-_MONTH_JA = re.compile(r"(?<![\dかヶカヵ箇ケ個])(?P<m>1[0-2]|0?[1-9])月(?!間)")
+_MONTH_JA = re.compile(r"(?<![\dかヶカヵ箇ケ個])(?P<m>1[0-2]|0?[1-9])月(?![間曜])")
 _US_DATE = re.compile(r"(?<![\d/.])(?P<m>\d{1,2})/(?P<d>\d{1,2})(?:/(?P<y>\d{4}))?(?![\d/])")
 _NAMED_DATE = re.compile(
     rf"\b{_MONTH}\s?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:)(?:\s?[–~-]\s?(?P<d2>\d{{1,2}})(?!\d))?(?:,?\s(?P<y>\d{{4}}))?"

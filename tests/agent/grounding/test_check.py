@@ -290,6 +290,28 @@ def test_a_name_in_its_own_letters_is_in_doubt_where_a_passage_in_them_does_not_
     assert [each.sentence for each in checked("担当は Cigna です。[1]", DESK).objections] == ["担当は Cigna です。"]
 
 
+def test_a_figure_that_does_not_show_what_it_is_computed_from_is_in_doubt() -> None:
+    source = hit("小プランは月1,980円、大プランは月7,480円です。")
+    shown = "大プランは7,480円、小プランは1,980円なので、差額は5,500円です。"
+    assert checked(f"{shown}[1]", source).objections == ()
+    said = "大プランと小プランの差額は5,500円です。"
+    result = checked(f"{said}[1]", source, judged=False)
+    assert (result.marked, result.removed) == ((said,), ())
+    assert [each.sentence for each in result.open_claims] == [said]
+
+
+def test_another_name_in_quotation_marks_is_in_doubt() -> None:
+    source = hit("申請は「ヤマブキ申請ナビ」から行います。")
+    assert checked("「ヤマブキ申請ナビ」で申請します。[1]", source).objections == ()
+    said = "申請は「ヤマブキワークフロー」から行います。"
+    assert [each.sentence for each in checked(f"{said}[1]", source).objections] == [said]
+
+
+def test_a_condition_is_no_denial() -> None:
+    source = hit("つながらない場合は、表示された番号をヘルプデスクに伝えます。")
+    assert checked("直らなければ、表示された番号をヘルプデスクに伝えます。[1]", source).objections == ()
+
+
 def test_another_department_is_in_doubt() -> None:
     source = hit("育児休業申出書は人事部労務課に提出する。")
     assert checked("申出書は人事部の労務課に提出します。[1]", source).objections == ()
@@ -304,6 +326,7 @@ def test_another_department_is_in_doubt() -> None:
         ("Base backups are kept for 35 days, archives for 14 days.", False, "Archives are kept for 35 days."),
         ("The node may only be attached after a rewind.", False, "The node may be attached."),
         ("Archives are kept for 35 days.", True, "35 days are archives kept."),
+        ("市外の方の使用料は高くなります。", False, "市内の方の使用料は高くなります。"),
     ],
 )
 def test_the_same_words_under_another_condition_or_beside_another_number_are_judged(

@@ -92,6 +92,13 @@ SAME = (
     ("libxml2を2.13.8に更新", "upgraded libxml2 to 2.13.8"),
     ("Python 3.10", "the oldest supported version is 3.10"),
     ("in June 2024", "since June 2024; last changed in 2025"),
+    (
+        "5回で30分ロックされる",
+        "（https://id.example/reset）から再設定できます。5回続けて間違えると30分間ロックされます。",
+    ),
+    ("30 days", "返品はcare@shop.exampleへ30日以内に"),
+    ("朝8時半", "朝八時三十分までに出す"),
+    ("the 3rd Monday", "毎月第1・第3月曜日"),
 )
 
 OTHER = (
@@ -196,6 +203,8 @@ def test_squeeze_folds_width_case_signs_and_long_vowels() -> None:
         ("Issue #4812 is fixed, see page#top", set()),
         ("It has 65,536 MB", set()),
         ("申出書は総務課と情報管理委員会に出します。", {"総務課", "情報管理委員会"}),
+        ("「予約の窓口（様式第1号）」に『届けの控え』を出します。", {"予約の窓口", "届けの控え"}),
+        ("「出してください。必ずです」と言われます。", set()),
         ("一部の内容を全部の会員が課題にします。", set()),
         ("アメックスが使えます。", {"アメックス"}),
     ],
@@ -234,6 +243,7 @@ def test_a_name_is_found_in_other_forms(name: str, evidence: str, there: bool) -
         "Refunds are prohibited.",
         "No — opened goods cannot be returned.",
         "Telemetry is off by default.",
+        "申請なしで使えます。",
     ],
 )
 def test_a_no(sentence: str) -> None:
@@ -248,8 +258,10 @@ def test_a_no(sentence: str) -> None:
         "必ず提出してください。",
         "本人だけでなく家族も使えます。",
         "問題ありません。",
+        "つながらない場合は連絡します。",
         "30日未満です。",
         "No, you can do it.",
+        "No — you can do it.",
         "Not only staff may come.",
         "Hand it in no later than 5 pm.",
     ],
