@@ -474,7 +474,7 @@ MUTATIONS = (
     Mutation(
         "citation check: another department",
         "agent/grounding/check.py",
-        ("        if strange:\n            return self._said(_NAME, strange[0].text), False\n        opposite", "        opposite"),
+        ("        if strange:\n            return self._said(_NAME, strange[0].text), False\n        if claim", "        if claim"),
         ("tests/agent/grounding/test_check.py",),
     ),
     *(
@@ -486,7 +486,7 @@ MUTATIONS = (
         )
         for name, line in (
             ("a condition that is dropped", "            and turns(sentence) == conditions\n"),
-            ("another letter", "            and {*_CHARACTER.findall(plain)} <= {*sentence}\n"),
+            ("another letter", "            and {*_CHARACTER.findall(plain.upper())} <= {*sentence.upper()}\n"),
             ("the number beside it", "            and len(facts(sentence)) <= len(claim.facts)\n"),
         )
     ),

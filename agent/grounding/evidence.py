@@ -128,7 +128,7 @@ class Evidence:
         no, conditions = denies(plain), turns(plain)
         return self.says(plain) or any(
             denies(sentence) == no
-            and {*_CHARACTER.findall(plain)} <= {*sentence}
+            and {*_CHARACTER.findall(plain.upper())} <= {*sentence.upper()}
             and turns(sentence) == conditions
             and all(figures(sentence).hold(fact) for fact in claim.facts)
             and len(facts(sentence)) <= len(claim.facts)
