@@ -176,14 +176,14 @@ def told(fact: Fact, text: str, sources: Iterable[Figures]) -> bool:
 
 def compares(fact: Fact, told: Iterable[Fact], text: str, sources: Iterable[Figures]) -> bool:
     """Whether a sentence that sums up or compares may leave out what it reckons with: the number is the sum or the
-    difference of two values of the passages, or the sum of those `told` and of one of theirs."""
+    difference of a value of the passages and another or one `told`, or the sum of one of theirs and all those."""
     wanted = value(fact)
     if wanted is None or not wanted.unit or wanted.day is not None or not _COMPARES.search(text):
         return False
     start = f"{wanted.unit}:"
     theirs = {Decimal(atom.removeprefix(start)) for each in sources for atom in each.atoms if atom.startswith(start)}
-    added = sum(each.amount for each in map(value, told) if each and each.unit == wanted.unit)
-    return wanted.amount - added in theirs or any(abs(one - wanted.amount) in theirs for one in theirs)
+    alike = [each.amount for each in map(value, told) if each and each.unit == wanted.unit]
+    return wanted.amount - sum(alike) in theirs or any(abs(one - wanted.amount) in {*theirs, *alike} for one in theirs)
 
 
 def converts(fact: Fact, sums: Iterable[Equation], sources: Iterable[Figures]) -> bool:

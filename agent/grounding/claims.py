@@ -65,7 +65,7 @@ def read(line: Line, sentence: Sentence) -> Claim:
     claim.facts, claim.names, claim.words = facts(plain), names(plain), content(plain)
     claim.squeezed = squeeze(plain)
     claim.pairs = pairs(claim.squeezed)
-    stated = claim.facts or claim.names
+    stated = claim.facts or any(name.kind != "loose" for name in claim.names)
     if not re.search(r"\w", plain):
         claim.kind = "glue"
     elif (absent := pattern("absence").search(plain)) or pattern("conflict").search(plain):

@@ -157,6 +157,9 @@ _TIME_COLON = re.compile(
     r"(?P<half>午前|午後)?\s?(?<![\d:])(?P<h>\d{1,2}):(?P<min>\d{2})(?::\d{2})?(?![\d:])(?:\s?(?P<ap>[ap])\.?m\b\.?)?",
     _LATIN,
 )
+_TIME_FIRST = re.compile(  # "between 2 and 4 a.m."
+    r"(?<![\d:.])(?P<h>\d{1,2})(?=\s?(?:[–—~-]|to|and|until)\s?\d{1,2}(?::\d{2})?\s?[ap]\.?m\b)", _LATIN
+)
 _TIME_AP = re.compile(r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<ap>[ap])\.?m\b\.?", _LATIN)
 _NOON = re.compile(r"\b(?P<noon>noon|midday)\b|(?P<noon2>正午)|\b(?P<zero>midnight)\b", re.I)
 
@@ -248,7 +251,7 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
         (_IN_MONTH if claim else _NAMED_MONTH, _date),
         (_WEEKDAY, partial(_weekday, claim=claim)),
         (_NOON, _noon),
-        *((form, partial(_time, late=late)) for form in (_TIME_COLON, _TIME_JA, _TIME_AP)),
+        *((form, partial(_time, late=late)) for form in (_TIME_FIRST, _TIME_COLON, _TIME_JA, _TIME_AP)),
         (_PHONE, _identifier),
         *((form, _version) for form in (_DOTTED, _VERSION)),
         (_IDENTIFIER, _identifier),

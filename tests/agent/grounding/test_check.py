@@ -318,6 +318,8 @@ def test_another_department_is_in_doubt() -> None:
     said = "申出書は経理部に提出します。"
     result = checked(f"{said}[1]", source, judged=False)
     assert result.marked == (said,) and result.removed == ()
+    asked = "期限は資料に記載がありません。経理部にご確認ください。"
+    assert checked(f"申出書は人事部労務課に提出します。[1] {asked}", source).objections == ()
 
 
 @pytest.mark.parametrize(
