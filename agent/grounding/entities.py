@@ -63,6 +63,7 @@ _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9&]*(?:['’.+#/_-][A-Za-z0-9]+)*")
 _TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St)\.(?=\s)")  # whose stop ends no sentence
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\s$")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“‘(\[「『|—–•]|[*_-]{1,3})\s*$")
+_NEAR = 20  # characters before a word, which tell whether a sentence begins with it
 _TITLED_JA = re.compile(
     r"(?<=株式会社)[\u4e00-\u9fffァ-ヶーA-Za-z]{1,12}"
     r"|[\u4e00-\u9fffァ-ヶー々A-Za-z]{1,12}?(?=さん|氏(?!名)|(?:株式|有限)会社)"
@@ -90,8 +91,9 @@ def _latin(text: str, japanese: bool) -> list[Name]:
         word = re.sub(r"^(?:non|pre|post|ex)-|['’]s?$", "", match.group())
         if len(word) < 2 or word.casefold() in words("no_name") or any(c.isdigit() for c in word):
             continue  # with digits it is an identifier, which agent/grounding/quantities.py compares
-        opens = bool(_SENTENCE_START.search(text[: match.start()])) and not japanese
-        if not japanese and (_TITLED.search(text[: match.start()]) or word.endswith("-san")):
+        before = text[max(0, match.start() - _NEAR) : match.start()]
+        opens = bool(_SENTENCE_START.search(before)) and not japanese
+        if not japanese and (_TITLED.search(before) or word.endswith("-san")):
             found.append(Name(word.removesuffix("-san"), "person"))
         elif any(c.isupper() for c in word[1:]) or (word[0].isupper() and not opens):
             found.append(Name(word, "name"))

@@ -227,6 +227,7 @@ _ABOUT = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|just (?:under|over))|[約~≈]|およそ|ほぼ)\s?$",
     re.I,
 )
+_NEAR = 20  # characters, more than the longest of these
 _OR_SO = re.compile(r"\s?(?:ほど|程度|[くぐ]らい|前後|弱|強|or so\b)")
 
 _Found = list[tuple[set[Atom], set[Atom]]]  # what confirms a number in a claim, and what it offers in a passage
@@ -321,7 +322,7 @@ def _numbers(text: str) -> Iterator[_Reading]:
             wanted, present = wanted | weeks, present | weeks
         if not unit and "." in match["n"]:
             present.add(f"ver:{match['n']}")
-        about = bool(_ABOUT.search(text, 0, match.start()) or _OR_SO.match(text, end))
+        about = bool(_ABOUT.search(text[max(0, match.start() - _NEAR) : match.start()]) or _OR_SO.match(text, end))
         readings.append((text[match.start() : end].strip(), wanted, present, about))
     yield from reversed(readings)
 
