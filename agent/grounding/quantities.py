@@ -232,6 +232,8 @@ _OR_SO = re.compile(r"\s?(?:ほど|程度|[くぐ]らい|前後|弱|強|or so\b)
 
 _Found = list[tuple[set[Atom], set[Atom]]]  # what confirms a number in a claim, and what it offers in a passage
 _Reading = tuple[str, set[Atom], set[Atom], bool]  # the same, with what is written, and whether it is rounded
+_Form = tuple[re.Pattern[str], Callable[[re.Match[str]], _Found]]
+_DATES = (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE, _MONTH_JA)
 
 
 def _plain(text: str, *, claim: bool) -> str:
@@ -243,24 +245,24 @@ def _plain(text: str, *, claim: bool) -> str:
 
 def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
     """Longest and most particular forms first; what one of them has read is blanked for those after it."""
-    late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in form.finditer(text))
-    forms: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Found]], ...] = (
-        *(
-            (form, _date)
-            for form in (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE, _MONTH_JA)
-        ),
+    forms: tuple[_Form, ...] = (
         (_IN_MONTH if claim else _NAMED_MONTH, _date),
         (_WEEKDAY, partial(_weekday, claim=claim)),
         (_NOON, _noon),
-        *((form, partial(_time, late=late)) for form in (_TIME_FIRST, _TIME_COLON, _TIME_JA, _TIME_AP)),
-        (_PHONE, _identifier),
-        *((form, _version) for form in (_DOTTED, _VERSION)),
-        (_IDENTIFIER, _identifier),
-        (_COMPOUND, _lasting),
-        (_ORDINAL, _ordinal),
     )
-    in_words = (_IN_MONTH, _NAMED_MONTH, _WEEKDAY, _NOON)  # all others have a digit
-    for form, reading in forms if _DIGIT.search(text) else [each for each in forms if each[0] in in_words]:
+    if _DIGIT.search(text):  # all others have one
+        late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in form.finditer(text))
+        forms = (
+            *((form, _date) for form in _DATES),
+            *forms,
+            *((form, partial(_time, late=late)) for form in (_TIME_FIRST, _TIME_COLON, _TIME_JA, _TIME_AP)),
+            (_PHONE, _identifier),
+            *((form, _version) for form in (_DOTTED, _VERSION)),
+            (_IDENTIFIER, _identifier),
+            (_COMPOUND, _lasting),
+            (_ORDINAL, _ordinal),
+        )
+    for form, reading in forms:
         for match in list(form.finditer(text)):
             if found := reading(match):
                 yield from ((match.group().strip(), wanted, present, False) for wanted, present in found)
