@@ -461,6 +461,55 @@ MUTATIONS = (
         ("tests/agent/grounding/test_answers.py",),
     ),
     Mutation(
+        "citation check: a month of another year",
+        "agent/grounding/quantities.py",
+        ("and not self._of_another_year(fact))", ")"),
+        ("tests/agent/grounding/test_quantities.py",),
+    ),
+    Mutation(
+        "citation check: a rounded figure is near",
+        "agent/grounding/quantities.py",
+        ("    if abs(exact - told) * _ROUGH > abs(told):\n        return False\n", ""),
+        ("tests/agent/grounding/test_quantities.py",),
+    ),
+    Mutation(
+        "citation check: an example multiplies what the passage has",
+        "agent/grounding/arithmetic.py",
+        (" and {*sides} - {wanted.amount} <= {*known}:", ":"),
+        ("tests/agent/grounding/test_arithmetic.py",),
+    ),
+    Mutation(
+        "citation check: a difference is told as one",
+        "agent/grounding/arithmetic.py",
+        (" or not _COMPARES.search(text):", ":"),
+        ("tests/agent/grounding/test_arithmetic.py",),
+    ),
+    Mutation(
+        "citation check: a figure without what it is computed from",
+        "agent/grounding/check.py",
+        ("        if claim.reckoned:\n", "        if False:\n"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: another department",
+        "agent/grounding/check.py",
+        ("        if strange:\n            return self._said(_NAME, strange[0].text), False\n        if claim", "        if claim"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    *(
+        Mutation(
+            f"judge: {name}",
+            "agent/grounding/evidence.py",
+            (line, ""),
+            ("tests/agent/grounding/test_check.py",),
+        )
+        for name, line in (
+            ("a condition that is dropped", "            and turns(sentence) == conditions\n"),
+            ("another letter", "            and {*_CHARACTER.findall(plain.upper())} <= {*sentence.upper()}\n"),
+            ("the number beside it", "            and len(facts(sentence)) <= len(claim.facts)\n"),
+        )
+    ),
+    Mutation(
         "citation check: people across languages",
         "agent/grounding/entities.py",
         ('    return name.kind in ("code", "person") or', '    return name.kind == "code" or'),

@@ -11,7 +11,7 @@ from itertools import islice
 
 from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
-from agent.grounding.arithmetic import converts, derived, equations, operands, results, told
+from agent.grounding.arithmetic import compares, converts, derived, equations, multiplies, operands, told
 from agent.grounding.claims import Claim, OpenClaim, Verdict, read
 from agent.grounding.entities import Name, content, denies, is_strong, mentions, turns
 from agent.grounding.evidence import Evidence, citation, shared
@@ -44,6 +44,9 @@ _UNCITED = Text(
 _ASKED = Text(
     en="Only the question says “{what}”, not the cited passage.",
     ja="「{what}」は質問にあるだけで、引用した資料にはありません。",
+)
+_RECKONED = Text(
+    en="It is not shown what “{what}” is computed from.", ja="「{what}」が何から計算されたのか示されていません。"
 )
 _REFUTED = Text(en="The cited passage says something else.", ja="引用した資料の内容と食い違っています。")
 _NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
@@ -224,6 +227,7 @@ class _Checker:
     def _refute(self, claim: Claim, cites: Sequence[int], before: Sequence[Claim]) -> str:
         """Why these passages together cannot say it: a wrong sum, a number or a name that they do not have."""
         sources = [self._evidence[n] for n in cites]
+        claim.reckoned = ""
         sums = equations(claim.sentence.plain)
         for each in sums:
             if not each.holds:
@@ -237,19 +241,21 @@ class _Checker:
             earlier = [fact for each in before if each.kept for fact in each.facts]
             for fact in missing:
                 plain = claim.sentence.plain
+                theirs = [each.figures for each in sources]
                 computed = (
-                    results(fact, sums)
-                    or converts(fact, sums)
+                    converts(fact, sums, theirs)
                     or derived(fact, operands(held, earlier, facts(self._question), plain))
-                    or told(fact, plain, [each.figures for each in sources])
+                    or told(fact, plain, theirs)
+                    or multiplies(fact, claim.facts, held, plain)
                 )
-                if not computed:
+                if not computed and compares(fact, held, plain, theirs):
+                    claim.reckoned = fact.shown
+                elif not computed:
                     return self._said(_NUMBER, fact.shown)
                 held.append(fact)
         alike = [each for each in sources if each.language == claim.language]
-        for name in self._strange_names(claim, sources) if alike else ():
-            return self._said(_NAME, name.text)
-        return ""
+        strange = [name for name in self._strange_names(claim, sources) if name.kind != "loose"] if alike else []
+        return self._said(_NAME, strange[0].text) if strange else ""
 
     def _asks(self, fact: Fact) -> bool:
         """Whether the question has the number, in whatever unit: "8" of "8 pm"."""
@@ -278,8 +284,12 @@ class _Checker:
         alike = [each for each in sources if each.language == claim.language]
         strange = self._strange_names(claim, sources)
         if not alike:
-            coded = next((name for name in strange if is_strong(name)), None)
+            coded = next((name for name in strange if is_strong(name, claim.language)), None)
             return (self._said(_NAME, coded.text), coded.kind == "person") if coded else ("", False)
+        if strange:
+            return self._said(_NAME, strange[0].text), False
+        if claim.reckoned:
+            return self._said(_RECKONED, claim.reckoned), False
         opposite = self._opposite(claim, alike)
         if opposite:
             return self._said(_OPPOSITE, opposite), False

@@ -41,6 +41,7 @@ class Claim:
     kept: bool = False
     refuted: str = ""  # why it is left out, in the language of the turn
     doubt: str = ""  # why a reader should look at it, although code does not refute it
+    reckoned: str = ""  # a figure that follows from the passages alone: the sentence does not show from what
     grave: bool = False  # and is told so in any case
     marked: bool = False
     cites: tuple[int, ...] = ()
@@ -64,7 +65,7 @@ def read(line: Line, sentence: Sentence) -> Claim:
     claim.facts, claim.names, claim.words = facts(plain), names(plain), content(plain)
     claim.squeezed = squeeze(plain)
     claim.pairs = pairs(claim.squeezed)
-    stated = claim.facts or claim.names
+    stated = claim.facts or any(name.kind != "loose" for name in claim.names)
     if not re.search(r"\w", plain):
         claim.kind = "glue"
     elif (absent := pattern("absence").search(plain)) or pattern("conflict").search(plain):

@@ -12,6 +12,7 @@ from typing import Literal
 from agent.grounding.quantities import squeeze
 from agent.grounding.transliteration import heard, tokenizer
 from agent.grounding.vocabulary import pattern, words
+from retrieval.i18n import Language
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of
 
@@ -41,35 +42,42 @@ def _kana(text: str) -> bool:
 
 # -- names ------------------------------------------------------------------------------------------------------------
 
-Kind = Literal["name", "person", "code", "tool"]
+Kind = Literal["name", "person", "code", "tool", "loose"]
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
     """Something called by its name, a `person` by a title too. `code` was set as code; `tool` is katakana where the
-    means of doing something stands: 「コンカーで精算」."""
+    means of doing something stands: 「コンカーで精算」; `loose` a department or what is quoted, which may be called
+    otherwise."""
 
     text: str
     kind: Kind
 
 
 _CODE = re.compile(r"`([^`\n]+)`")
+_CODED = re.compile(r"(?<![\w/&#-])(?:#(?=[^\W\d])|--(?=[a-z]))[\w-]+")  # a channel, an option, as people write them
+_ACRONYMS = re.compile(r"(?<=[A-Z])s$")  # more than one: APIs
 _LABEL = re.compile(r"\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s*[:：])")  # in Title Case, as models write them
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9&]*(?:['’.+#/_-][A-Za-z0-9]+)*")
 _TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St)\.(?=\s)")  # whose stop ends no sentence
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\s$")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“‘(\[「『|—–•]|[*_-]{1,3})\s*$")
+_NEAR = 20  # characters before a word, which tell whether a sentence begins with it
 _TITLED_JA = re.compile(
     r"(?<=株式会社)[\u4e00-\u9fffァ-ヶーA-Za-z]{1,12}"
     r"|[\u4e00-\u9fffァ-ヶー々A-Za-z]{1,12}?(?=さん|氏(?!名)|(?:株式|有限)会社)"
 )
+_DEPARTMENT = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff]{2,8}(?:[部課]|委員会)(?![\u4e00-\u9fff])")
+_QUOTED = re.compile(r"[「『]([^「『』」。、(（]{2,20})(?=[」』(（])")
 _OF_JAPANESE_ONLY = re.compile(r"[\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff]+")  # katakana may be a Latin name: グーグル
 
 
 def names(sentence: str) -> list[Name]:
     """People, organisations, products, places, acronyms and code in a sentence, each once, in order."""
-    found = [Name(code.strip(), "code") for code in _CODE.findall(sentence)]
-    text = unicodedata.normalize("NFKC", _TITLE.sub(r"\1", _LABEL.sub(" ", _CODE.sub(" ", sentence))))
+    uncoded = _CODE.sub(" ", sentence)
+    found = [Name(code.strip(), "code") for code in (*_CODE.findall(sentence), *_CODED.findall(uncoded))]
+    text = unicodedata.normalize("NFKC", _TITLE.sub(r"\1", _LABEL.sub(" ", _CODED.sub(" ", uncoded))))
     japanese = language_of(text) == "ja"
     found += _latin(text, japanese)
     if japanese:
@@ -83,8 +91,9 @@ def _latin(text: str, japanese: bool) -> list[Name]:
         word = re.sub(r"^(?:non|pre|post|ex)-|['’]s?$", "", match.group())
         if len(word) < 2 or word.casefold() in words("no_name") or any(c.isdigit() for c in word):
             continue  # with digits it is an identifier, which agent/grounding/quantities.py compares
-        opens = bool(_SENTENCE_START.search(text[: match.start()])) and not japanese
-        if not japanese and (_TITLED.search(text[: match.start()]) or word.endswith("-san")):
+        before = text[max(0, match.start() - _NEAR) : match.start()]
+        opens = bool(_SENTENCE_START.search(before)) and not japanese
+        if not japanese and (_TITLED.search(before) or word.endswith("-san")):
             found.append(Name(word.removesuffix("-san"), "person"))
         elif any(c.isupper() for c in word[1:]) or (word[0].isupper() and not opens):
             found.append(Name(word, "name"))
@@ -94,6 +103,7 @@ def _latin(text: str, japanese: bool) -> list[Name]:
 def _japanese(text: str) -> list[Name]:
     found = [Name(tool, "tool") for tool in tools(text) if not tool.isascii()]
     found += [Name(match, "person") for match in _TITLED_JA.findall(text)]
+    found += [Name(match, "loose") for form in (_DEPARTMENT, _QUOTED) for match in form.findall(text)]
     found += [
         Name(morpheme.surface(), "name")
         for morpheme in tokenizer().tokenize(text[:10_000])
@@ -105,7 +115,7 @@ def _japanese(text: str) -> list[Name]:
 
 _SLOT = (
     r"(?:で(?=[^すはもきあのなし、。])|を(?:使|利用|用い)|に(?:登録|ログイン|保存|申請|入力)"
-    r"|から(?:予約|申請|登録|行|手続)|上で|経由で)"
+    r"|から(?:予約|申請|登録|行|手続)|上で|経由で|[がも](?:使|利用(?:で|可)))"
 )
 _TOOL = re.compile(rf"((?:[ァ-ヶー]|[A-Z])[ァ-ヶーA-Za-z0-9 .]{{2,}})(?={_SLOT})")
 
@@ -115,19 +125,21 @@ def tools(text: str) -> list[str]:
     return [tool for tool in _TOOL.findall(text) if len(tool) > 3 and not pattern("means").fullmatch(tool)]
 
 
-def is_strong(name: Name) -> bool:
-    """Whether a passage in another language would have it, too: code, CamelCase, people."""
-    camel = any(c.isupper() for c in name.text[1:]) and any(c.islower() for c in name.text)
-    return name.kind in ("code", "person") or (name.kind == "name" and name.text.isascii() and camel)
+def is_strong(name: Name, language: Language) -> bool:
+    """Whether a passage in another language than the claim's would have it, too: code, people, CamelCase, and in a
+    Japanese sentence whatever has a capital and is no acronym."""
+    latin = name.kind == "name" and name.text.isascii() and any(c.islower() for c in name.text)
+    return name.kind in ("code", "person") or (latin and (language == "ja" or any(c.isupper() for c in name.text[1:])))
 
 
 def mentions(evidence: str, squeezed: str, name: Name) -> bool:
     """Whether a text has the name: as it is, in another case, width, spacing or script, inflected, spelled out."""
-    wanted = squeeze(name.text)
+    wanted = squeeze(_ACRONYMS.sub("", name.text))
     if not wanted or wanted in squeezed:
         return True
-    if name.kind == "code":
-        return False
+    if name.kind == "code":  # a command and its options may stand apart
+        command, _, options = name.text.partition(" -")
+        return bool(options) and f"-{options}" in evidence and squeeze(command) in squeezed
     if (
         name.text.isascii()
         and content(name.text)

@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 
 from agent.events import Citation
 from agent.grounding.claims import Claim, pairs
-from agent.grounding.entities import Name, content, denies, mentions
-from agent.grounding.quantities import Fact, Figures, figures, squeeze
+from agent.grounding.entities import Name, content, denies, mentions, turns
+from agent.grounding.quantities import Fact, Figures, facts, figures, squeeze
 from agent.grounding.transliteration import heard
 from agent.links import addresses
 from agent.segmentation import link_spans, unwrapped
@@ -25,6 +25,7 @@ QUOTE = 300  # characters
 WINDOW = 500  # and of what a judge reads
 _MARGIN = 0.5  # by which a neighbour has to support a claim better than the passage itself, to be quoted
 _WORDY = re.compile(r"\d{0,3}[A-Z][a-z]{3,}\d{0,3}")  # a word that happens to have a number: 1Password
+_CHARACTER = re.compile(r"[A-Z\u4e00-\u9fff]")  # 「市内」 and 「市外」 are one word to `content`
 _BUT = re.compile(
     r"(?<=が)、|ものの、?|けれども?、?|(?<=し)、|[;；]\s*|ただし、?|一方(?:で|、)"
     r"|,?\s\b(?:and|but|however|while|whereas|although|though|except)\b",
@@ -121,11 +122,16 @@ class Evidence:
                 yield said
 
     def states(self, claim: Claim) -> bool:
-        """Whether one sentence has all the claim's words and numbers, and says yes or no as it does, or says it word
-        for word: then there is nothing to judge."""
-        no = denies(claim.sentence.plain)
-        return self.says(claim.sentence.plain) or any(
-            all(figures(sentence).hold(fact) for fact in claim.facts) and denies(sentence) == no
+        """Whether one sentence has all the claim's words and numbers and no other number, and says yes or no under the
+        same conditions, or says it word for word: then there is nothing to judge."""
+        plain = claim.sentence.plain
+        no, conditions = denies(plain), turns(plain)
+        return self.says(plain) or any(
+            denies(sentence) == no
+            and {*_CHARACTER.findall(plain.upper())} <= {*sentence.upper()}
+            and turns(sentence) == conditions
+            and all(figures(sentence).hold(fact) for fact in claim.facts)
+            and len(facts(sentence)) <= len(claim.facts)
             for sentence in self.nearest(claim, 1.0)
         )
 

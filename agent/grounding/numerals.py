@@ -19,7 +19,7 @@ _KANJI_NUMBER = re.compile(
 )
 _ANY_KANJI_NUMBER = re.compile(rf"(?<![{_KANJI}\d])[{_KANJI}]+(?={_COUNTER})|[{_KANJI}]{{2,}}")
 _IDIOM = re.compile(
-    r"十分(?!間|前|後|以|程|ほど|おき|ごと|経)|一時(?!間|から|に|まで|半|頃|ごろ)|一人一人|一日中|一本化|一元(?!年)|第三者|第一[線歩印人]|第二新卒|千葉|三重県?|四国|九州|万一|一部|一月当"
+    r"(?<![一二三四五六七八九〇])十分(?!間|前|後|以|程|ほど|おき|ごと|経)|一時(?!間|から|に|まで|半|頃|ごろ)|一人一人|一日中|一本化|一元(?!年)|第三者|第一[線歩印人]|第二新卒|千葉|三重県?|四国|九州|万一|一部|一月当"
 )
 _ERA = re.compile(
     r"(?P<era>令和|平成|昭和|大正|明治)(?P<n>\d{1,2}|元)年|(?<![A-Za-z0-9])(?P<letter>[RHS])(?P<m>\d{1,2})(?=[.年/]\d{0,2})"
@@ -31,7 +31,7 @@ _PHRASES = tuple(
     for phrase, digits in (
         (r"(?<![\d.])半年間?", "6か月"),
         (r"(\d)時間半", r"\1時間30分"),
-        (r"(\d)年半", r"\1年6か月"),
+        (r"(\d)[年歳]半", r"\1年6か月"),
         (r"\bhalf an hour\b", "30 minutes"),
         (r"\btwice\b", "2 times"),
         (r"\b(?:a\s)?dozen\b", "12"),
@@ -42,7 +42,7 @@ _PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 _FRACTION = re.compile(  # "a quarter" alone may be three months, and of an hour it is 15 minutes
     r"\b(?:(?P<n>two|three|four)[\s-](?P<of>third|quarter|fourth|fifth|tenth)s|one-(?P<one>third|quarter|fourth|fifth|tenth)"
     r"|(?:an?|one)\s(?P<a>third|quarter|fourth|fifth|tenth)(?=\sof\b))\b(?!\sof\san?\s(?:hour|year|century)\b)"
-    r"|(?<!\d)(?P<d>\d{1,2})分の(?P<m>\d{1,2})(?![\d回人名件個本日時分秒])",
+    r"|(?<!\d)(?P<d>\d{1,2}|[二三四五六七八九十])分の(?P<m>\d{1,2}|[一二三四五六七八九])(?![\d回人名件個本日時分秒])",
     re.I,
 )
 
@@ -94,13 +94,6 @@ def arabic(text: str, *, claim: bool) -> str:
     return _WORDS.sub(lambda m: _english(m, text, claim), text)
 
 
-def _percent(match: re.Match[str]) -> str:
-    """A fraction in hundredths, rounded; one of nothing as it stands."""
-    whole = int(match["d"]) if match["d"] else _PARTS[(match["of"] or match["one"] or match["a"]).lower()]
-    part = int(match["m"] or _SMALL.get((match["n"] or "one").lower(), 1))
-    return f"{round(100 * part / whole)}%" if whole else match.group()
-
-
 def _kanji(numeral: str) -> int:
     if not any(c in _TENS for c in numeral):
         return int("".join(str(_DIGITS[c]) for c in numeral))
@@ -119,6 +112,16 @@ def _year(match: re.Match[str]) -> str:
         n = 1 if match["n"] == "元" else int(match["n"])
         return f"{_ERAS[match['era']] + n}年"
     return str(_ERAS[match["letter"]] + int(match["m"]))
+
+
+def _percent(match: re.Match[str]) -> str:
+    """A fraction in hundredths, rounded; one of nothing as it stands."""
+    if match["d"]:
+        whole, part = (int(each) if each.isdigit() else _kanji(each) for each in (match["d"], match["m"]))
+    else:
+        whole = _PARTS[(match["of"] or match["one"] or match["a"]).lower()]
+        part = _SMALL[(match["n"] or "one").lower()]
+    return f"{round(100 * part / whole)}%" if whole else match.group()
 
 
 def _english(match: re.Match[str], text: str, claim: bool) -> str:

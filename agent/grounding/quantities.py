@@ -18,10 +18,12 @@ Atom = str
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One number of a claim as it was written, and the readings of which one must occur in the passage."""
+    """One number of a claim as it was written, and the readings of which one must occur in the passage. `about`: it
+    says that it is rounded."""
 
     shown: str
     any_of: frozenset[Atom]
+    about: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,33 @@ class Figures:
     squeezed: str
 
     def hold(self, fact: Fact) -> bool:
-        return bool(fact.any_of & self.atoms) or any(
-            atom.startswith("id:") and atom[3:] in self.squeezed for atom in fact.any_of
+        return (
+            (not self.atoms.isdisjoint(fact.any_of) and not self._of_another_year(fact))
+            or any(atom.startswith("id:") and atom[3:] in self.squeezed for atom in fact.any_of)
+            or (fact.about and self._rounded(fact))
         )
+
+    def _of_another_year(self, fact: Fact) -> bool:
+        """Whether the fact is the year of a month, or of a day, that is here only with other years."""
+        dated = next((atom for atom in fact.any_of if atom.startswith("in:")), "")
+        month = dated.partition("-")[0] + "-"
+        return bool(dated) and dated not in self.atoms and any(atom.startswith(month) for atom in self.atoms)
+
+    def _rounded(self, fact: Fact) -> bool:
+        """Whether one of the figures is the fact's, rounded: 「約2千円」 of 「1,980円」."""
+        read = amount(fact)
+        if read is None:
+            return False
+        unit, told = read
+        sizes = dict([*_MEASURES.get(unit, ((unit or "num", 1),)), *_ROUGHLY.get(unit, ())])
+        exact = (atom.split(":", 1) for atom in self.atoms)
+        return any(rounds(Decimal(value) / sizes[measure], told) for measure, value in exact if measure in sizes)
 
 
 def facts(text: str) -> list[Fact]:
     """The numbers that a claim states, each with the readings that would confirm it."""
-    return [Fact(shown, frozenset(any_of)) for shown, any_of, _ in _read(_plain(text, claim=True), claim=True)]
+    plain = _plain(text, claim=True)
+    return [Fact(shown, frozenset(any_of), about) for shown, any_of, _, about in _read(plain, claim=True)]
 
 
 @lru_cache(maxsize=2048)
@@ -47,10 +68,29 @@ def figures(text: str) -> Figures:
     """The figures that a passage offers to confirm a claim's numbers with."""
     plain = _plain(text, claim=False)
     atoms: set[Atom] = set()
-    for _, _, present in _read(plain, claim=False):
+    for _, _, present, _ in _read(plain, claim=False):
         atoms |= present
     atoms |= _implied(plain)
     return Figures(frozenset(atoms), squeeze(text))
+
+
+def amount(fact: Fact) -> tuple[str, Decimal] | None:
+    """Its unit, "" where it has none, and how much of it; None for a name, a version, a date, a time or a year."""
+    atoms = dict(atom.split(":", 1) for atom in fact.any_of)
+    if atoms.keys() & _NO_AMOUNT:
+        return None
+    unit = next((unit for unit in atoms if unit not in _GENERAL), "")
+    number = atoms.get(unit) or atoms.get("num") or atoms.get("bare") or atoms.get("months")
+    if unit == "" and "secs" in atoms:
+        unit, number = "sec", atoms["secs"]
+    return (unit, Decimal(number)) if number else None
+
+
+def rounds(exact: Decimal, told: Decimal) -> bool:
+    """Whether a value rounds to one that is told of it with fewer digits."""
+    if abs(exact - told) * _ROUGH > abs(told):
+        return False
+    return exact.quantize(told.normalize()) == told
 
 
 @lru_cache(maxsize=2048)
@@ -61,17 +101,20 @@ def squeeze(text: str) -> str:
 
 
 _SIGNS = re.compile(r"[\W_ー]+")
+_ROUGH = 10  # one part in so many is what a rounded figure may be off
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 _DIGIT = re.compile(r"\d")
+_LATIN = re.I | re.A  # a word ends before kana, too: 「2TBまで」, 「2.13.8に」
 _CIRCLED = re.compile(r"[\u2460-\u24ff\u2776-\u2793]")
-_ADDRESS = re.compile(r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
 _NO_FIGURE = re.compile(r"\d{60,}|[A-Za-z0-9_#-]{200,}")  # a key, a dump, a rule: no number that anybody states
 _APART = re.compile(
     r"(?<=\d)[ \t](?=[\u3040-\u30ff\u4e00-\u9fff])"
     r"|(?:(?<=\d[年月])|(?<=\d[ \t][年月]))[ \t](?=\d)"  # 「9 時から 17 時」, 「4 月 1 日」
 )
+_LETTERED = re.compile(r"(?<=\d)\(([A-Za-z])\)")  # 401(k) is 401k
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])")  # "_two_"; an identifier keeps its own
 _ENUMERATOR = re.compile(
     r"^\s*\(?\d{1,2}[.)](?=\s)|\b(?:step|section|chapter|item|手順|ステップ|項目)\s*\d+(?:\.\d+)*", re.I
@@ -97,7 +140,7 @@ _FULL_DATE = re.compile(
 )
 _YEAR_MONTH = re.compile(r"(?<!\d)(?P<y>\d{4})(?:年\s?(?P<m>\d{1,2})月|[-/](?P<m2>0?[1-9]|1[0-2])(?![\d/-]))")
 _MONTH_DAY = re.compile(r"(?<!\d)(?P<m>\d{1,2})月(?P<d>\d{1,2})日?(?:\s?(?:から|[〜~～–-])\s?(?P<d2>\d{1,2})日)?")
-_MONTH_JA = re.compile(r"(?<![\dかヶカヵ箇ケ個])(?P<m>1[0-2]|0?[1-9])月(?!間)")
+_MONTH_JA = re.compile(r"(?<![\dかヶカヵ箇ケ個])(?P<m>1[0-2]|0?[1-9])月(?![間曜])")
 _US_DATE = re.compile(r"(?<![\d/.])(?P<m>\d{1,2})/(?P<d>\d{1,2})(?:/(?P<y>\d{4}))?(?![\d/])")
 _NAMED_DATE = re.compile(
     rf"\b{_MONTH}\s?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:)(?:\s?[–~-]\s?(?P<d2>\d{{1,2}})(?!\d))?(?:,?\s(?P<y>\d{{4}}))?"
@@ -112,13 +155,16 @@ _IN_MONTH = re.compile(
 _TIME_JA = re.compile(r"(?P<half>午前|午後|朝|夜|夕方)?\s?(?P<h>\d{1,2})時(?!間)(?:(?P<min>\d{1,2})分|(?P<han>半))?")
 _TIME_COLON = re.compile(
     r"(?P<half>午前|午後)?\s?(?<![\d:])(?P<h>\d{1,2}):(?P<min>\d{2})(?::\d{2})?(?![\d:])(?:\s?(?P<ap>[ap])\.?m\b\.?)?",
-    re.I,
+    _LATIN,
 )
-_TIME_AP = re.compile(r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<ap>[ap])\.?m\b\.?", re.I)
+_TIME_FIRST = re.compile(  # "between 2 and 4 a.m."
+    r"(?<![\d:.])(?P<h>\d{1,2})(?=\s?(?:[–—~-]|to|and|until)\s?\d{1,2}(?::\d{2})?\s?[ap]\.?m\b)", _LATIN
+)
+_TIME_AP = re.compile(r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<ap>[ap])\.?m\b\.?", _LATIN)
 _NOON = re.compile(r"\b(?P<noon>noon|midday)\b|(?P<noon2>正午)|\b(?P<zero>midnight)\b", re.I)
 
-_PHONE = re.compile(r"(?<![\w-])\+?\d{1,5}-\d{1,4}-\d{3,4}(?![\w-])")
-_DOTTED = re.compile(r"(?<![A-Za-z0-9_.])v?(?P<v>\d+(?:\.\d+){2,})(?![A-Za-z0-9_])", re.I)
+_PHONE = re.compile(r"(?<![\w-])\+?\d{1,5}-\d{1,4}-\d{3,4}(?![\w-])", _LATIN)
+_DOTTED = re.compile(r"(?<![\w.])v?(?P<v>\d+(?:\.\d+){2,})(?![\w])", _LATIN)
 _VERSION = re.compile(
     r"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:USD|EUR|GBP|JPY) )[A-Z][A-Za-z]+ )"
     r"(?P<v>\d+\.\d+)(?![A-Za-z0-9_]|\.\d|\s?-?(?:%|[年月日時分秒週円倍割か]"
@@ -149,12 +195,20 @@ _NUMBER = re.compile(
 )
 _PART = re.compile(r"(?P<d>\d{1,3}(?:,\d{3})+|\d+)(?P<f>\.\d+)?(?P<s>[百千]?[万億兆]?)")
 
-_UNITS = tuple((name, re.compile(rf"\s?-?(?:{form})", re.I)) for name, form in table("units").items())
+_UNITS = tuple((name, re.compile(rf"\s?-?(?:{form})", _LATIN)) for name, form in table("units").items())
 _COUNTED_THING = re.compile(r"\s?-?(?:[\u4e00-\u9fff]|[a-z]{3,})", re.I)
 _CURRENCIES = dict(zip(("$", "€", "£", "¥", "USD", "EUR", "GBP", "JPY"), ("usd", "eur", "gbp", "yen") * 2, strict=True))
 _WORKING = re.compile(r"営業日|business|\bwork(?:ing)?\b", re.I)
-_SECONDS = {"sec": 1, "min": 60, "hour": 3600, "day": 86400, "week": 604800}
-_MONTHS_IN = {"month": 1, "year": 12}
+_WEEK = 604800
+_MEASURES: dict[str, tuple[tuple[str, int], ...]] = {  # what a unit is in one that others can be compared in
+    **{unit: (("secs", n),) for unit, n in {"sec": 1, "min": 60, "hour": 3600, "day": 86400, "week": _WEEK}.items()},
+    **{unit: (("months", n),) for unit, n in {"month": 1, "year": 12}.items()},
+    **{unit: (("length", n),) for unit, n in {"mm": 1, "cm": 10, "metre": 1000, "km": 10**6}.items()},
+    **{unit: (("bytes", 1000**n), ("binary", 1024**n)) for n, unit in enumerate(("kb", "mb", "gb", "tb"), 1)},
+}
+_ROUGHLY = {"month": (("secs", 30 * 86400),), "year": (("secs", 365 * 86400),)}  # only of what is said to be rounded
+_GENERAL = frozenset({"num", "bare", "d", *(measure for each in _MEASURES.values() for measure, _ in each)})
+_NO_AMOUNT = frozenset({"id", "ver", "y", "t", "wd", "m", "md"})
 _CONNECTIVES = re.compile(
     r"\s(?:and|or|to|per|in|of|for|from|by|at|the|with|on|are|is|was|if|as|than|but|after|before|until|via|through|plus|between|during|within|when)\b",
     re.I,
@@ -164,46 +218,54 @@ _ADJECTIVE = re.compile(
 )
 _COMPOUND = re.compile(
     r"(?P<h>\d+)\s?(?:時間|hours?|hrs?|h)\s?(?:and\s)?(?P<m>\d{1,2})\s?(?:分間?|minutes?|mins?|m)(?![A-Za-z])"
-    r"|(?P<y>\d+)\s?(?:年間?|years?)\s?(?:と|and\s)?(?P<mo>\d{1,2})\s?(?:[かヶカヵ箇ケ]月|months?)",
+    r"|(?P<y>\d+)\s?(?:年間?|歳|years?)\s?(?:と|and\s)?(?P<mo>\d{1,2})\s?(?:[かヶカヵ箇ケ]月|months?)",
     re.I,
 )
-_RANGE_UNIT = re.compile(r"\s?(?:[〜~～–—-]|から|to)\s?(?=\d)")
-_ORDINAL = re.compile(r"(?<![\w.])(?P<n>\d{1,3})(?:st|nd|rd|th)\b")
+_RANGE_UNIT = re.compile(r"\s?(?:[〜~～–—×-]|から|to)\s?(?=\d)")
+_ORDINAL = re.compile(r"(?<![\w.])(?P<n>\d{1,3})(?:st|nd|rd|th)\b", _LATIN)
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|just (?:under|over))|[約~≈]|およそ|ほぼ)\s?$",
+    re.I,
+)
+_NEAR = 20  # characters, more than the longest of these
+_OR_SO = re.compile(r"\s?(?:ほど|程度|[くぐ]らい|前後|弱|強|or so\b)")
 
 _Found = list[tuple[set[Atom], set[Atom]]]  # what confirms a number in a claim, and what it offers in a passage
-_Reading = tuple[str, set[Atom], set[Atom]]  # the same, with what is written
+_Reading = tuple[str, set[Atom], set[Atom], bool]  # the same, with what is written, and whether it is rounded
+_Form = tuple[re.Pattern[str], Callable[[re.Match[str]], _Found]]
+_DATES = (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE, _MONTH_JA)
 
 
 def _plain(text: str, *, claim: bool) -> str:
     text = _CIRCLED.sub(" ", text)
-    text = unicodedata.normalize("NFKC", _ADDRESS.sub(" ", text))
+    text = _LETTERED.sub(r"\1", unicodedata.normalize("NFKC", _ADDRESS.sub(" ", text)))
     text = _NO_FIGURE.sub(" ", arabic(_APART.sub("", _EMPHASIS.sub("", text)), claim=claim))
     return (_ENUMERATOR if claim else _MARKER).sub(" ", text)
 
 
 def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
     """Longest and most particular forms first; what one of them has read is blanked for those after it."""
-    late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in form.finditer(text))
-    forms: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Found]], ...] = (
-        *(
-            (form, _date)
-            for form in (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE, _MONTH_JA)
-        ),
+    forms: tuple[_Form, ...] = (
         (_IN_MONTH if claim else _NAMED_MONTH, _date),
         (_WEEKDAY, partial(_weekday, claim=claim)),
         (_NOON, _noon),
-        *((form, partial(_time, late=late)) for form in (_TIME_COLON, _TIME_JA, _TIME_AP)),
-        (_PHONE, _identifier),
-        *((form, _version) for form in (_DOTTED, _VERSION)),
-        (_IDENTIFIER, _identifier),
-        (_COMPOUND, _lasting),
-        (_ORDINAL, _ordinal),
     )
-    in_words = (_IN_MONTH, _NAMED_MONTH, _WEEKDAY, _NOON)  # all others have a digit
-    for form, reading in forms if _DIGIT.search(text) else [each for each in forms if each[0] in in_words]:
+    if _DIGIT.search(text):  # all others have one
+        late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in form.finditer(text))
+        forms = (
+            *((form, _date) for form in _DATES),
+            *forms,
+            *((form, partial(_time, late=late)) for form in (_TIME_FIRST, _TIME_COLON, _TIME_JA, _TIME_AP)),
+            (_PHONE, _identifier),
+            *((form, _version) for form in (_DOTTED, _VERSION)),
+            (_IDENTIFIER, _identifier),
+            (_COMPOUND, _lasting),
+            (_ORDINAL, _ordinal),
+        )
+    for form, reading in forms:
         for match in list(form.finditer(text)):
             if found := reading(match):
-                yield from ((match.group().strip(), wanted, present) for wanted, present in found)
+                yield from ((match.group().strip(), wanted, present, False) for wanted, present in found)
                 start, end = match.span()
                 text = text[:start] + "\0" * (end - start) + text[end:]
     yield from _numbers(text)
@@ -258,9 +320,12 @@ def _numbers(text: str) -> Iterator[_Reading]:
         of_month = unit == "day" and text[match.end() : end].strip() == "日"
         wanted, present = _quantity(value, unit, of_month=of_month)
         if unit == "day" and value % 5 == 0 and _WORKING.search(text, match.end(), end):
-            weeks = {f"secs:{_text(value / 5 * _SECONDS['week'])}"}  # ten working days are two weeks
+            weeks = {f"secs:{_text(value / 5 * _WEEK)}"}  # ten working days are two weeks
             wanted, present = wanted | weeks, present | weeks
-        readings.append((text[match.start() : end].strip(), wanted, present))
+        if not unit and "." in match["n"]:
+            present.add(f"ver:{match['n']}")
+        about = bool(_ABOUT.search(text[max(0, match.start() - _NEAR) : match.start()]) or _OR_SO.match(text, end))
+        readings.append((text[match.start() : end].strip(), wanted, present, about))
     yield from reversed(readings)
 
 
@@ -296,10 +361,7 @@ def _quantity(value: Decimal, unit: str, *, of_month: bool = False) -> tuple[set
     if unit == "year" and value >= 1000:
         return {f"y:{n}", f"bare:{n}"}, {f"y:{n}", f"num:{n}"}
     both = {f"{unit}:{n}"} if unit else set()
-    if unit in _SECONDS:
-        both.add(f"secs:{_text(value * _SECONDS[unit])}")
-    elif unit in _MONTHS_IN:
-        both.add(f"months:{_text(value * _MONTHS_IN[unit])}")
+    both |= {f"{measure}:{_text(value * size)}" for measure, size in _MEASURES.get(unit, ())}
     if unit in ("", "count"):
         wanted = both | {f"num:{n}"}
     else:
@@ -331,7 +393,8 @@ def _date(match: re.Match[str]) -> _Found:
     if not day:
         found.append(({f"m:{month}", f"bare:{month}"}, {f"m:{month}"}))
     if year:
-        found.append(({f"y:{year}", f"bare:{year}"}, {f"y:{year}", f"num:{year}"}))
+        dated = f"in:{month}-{year}"
+        found.append(({f"y:{year}", f"bare:{year}", dated}, {f"y:{year}", f"num:{year}", dated}))
     return found
 
 
@@ -390,8 +453,13 @@ _EACH = tuple(
 _EVERY_OTHER = tuple((unit, re.compile(form, re.I)) for unit, form in table("every_other").items())
 
 
+_HALF = re.compile(r"半[額分]|\bhal(?:f|ves)\b", re.I)
+
+
 def _implied(text: str) -> set[Atom]:
     """The figures that a passage implies without a number: "within a week", 「翌営業日」, 隔週, on weekdays."""
     said = [(1, unit) for unit, form in _EACH if form.search(text)]
     said += [(2, unit) for unit, form in _EVERY_OTHER if form.search(text)]
+    if _HALF.search(text):
+        said.append((50, "pct"))
     return _weekdays_of(text) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}

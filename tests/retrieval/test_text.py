@@ -20,8 +20,9 @@ from tests.bot.program import Process, environment
         ("12. First things first. Then rest.", ["12. First things first.", "Then rest."]),
         ("It is for Q1. What now?", ["It is for Q1.", "What now?"]),
         ("Yes. On Mondays.", ["Yes.", "On Mondays."]),
+        ("At 3 p.m. CET it closes. Not at 5 p.m. The rest stays.", ["At 3 p.m. CET it closes.", "Not at 5 p.m.", "The rest stays."]),
     ],
-)
+)  # fmt: skip
 def test_a_label_is_not_a_sentence_of_its_own(text: str, said: list[str]) -> None:
     assert sentences(text) == said
 

@@ -10,6 +10,7 @@ from retrieval.text import language_of
 from retrieval.types import Hit, Passage
 from tests.agent.grounding.claim_cases import FALSE, OPPOSITE, STRANGER, TRUE
 from tests.agent.passages import (
+    DESK,
     EXPENSES,
     HENKIN,
     KEIHI,
@@ -282,6 +283,58 @@ def test_an_identifier_missing_across_languages_is_in_doubt() -> None:
     said = "返金は CorpPay で30日かかります。"
     assert checked(f"{said}[1]", REFUNDS, judged=False).text == f"{said}[1]（※ 資料では確認できませんでした）"
     assert [each.sentence for each in checked(f"{said}[1]", REFUNDS).objections] == [said]
+
+
+def test_a_name_in_its_own_letters_is_in_doubt_where_a_passage_in_them_does_not_have_it() -> None:
+    assert checked("担当は Maria Lopez です。[1]", DESK).objections == ()
+    assert [each.sentence for each in checked("担当は Cigna です。[1]", DESK).objections] == ["担当は Cigna です。"]
+
+
+def test_a_figure_that_does_not_show_what_it_is_computed_from_is_in_doubt() -> None:
+    source = hit("小プランは月1,980円、大プランは月7,480円です。")
+    shown = "大プランは7,480円、小プランは1,980円なので、差額は5,500円です。"
+    assert checked(f"{shown}[1]", source).objections == ()
+    said = "大プランと小プランの差額は5,500円です。"
+    result = checked(f"{said}[1]", source, judged=False)
+    assert (result.marked, result.removed) == ((said,), ())
+    assert [each.sentence for each in result.open_claims] == [said]
+
+
+def test_another_name_in_quotation_marks_is_in_doubt() -> None:
+    source = hit("申請は「ヤマブキ申請ナビ」から行います。")
+    assert checked("「ヤマブキ申請ナビ」で申請します。[1]", source).objections == ()
+    said = "申請は「ヤマブキワークフロー」から行います。"
+    assert [each.sentence for each in checked(f"{said}[1]", source).objections] == [said]
+
+
+def test_a_condition_is_no_denial() -> None:
+    source = hit("つながらない場合は、表示された番号をヘルプデスクに伝えます。")
+    assert checked("直らなければ、表示された番号をヘルプデスクに伝えます。[1]", source).objections == ()
+
+
+def test_another_department_is_in_doubt() -> None:
+    source = hit("育児休業申出書は人事部労務課に提出する。")
+    assert checked("申出書は人事部の労務課に提出します。[1]", source).objections == ()
+    said = "申出書は経理部に提出します。"
+    result = checked(f"{said}[1]", source, judged=False)
+    assert result.marked == (said,) and result.removed == ()
+    asked = "期限は資料に記載がありません。経理部にご確認ください。"
+    assert checked(f"申出書は人事部労務課に提出します。[1] {asked}", source).objections == ()
+
+
+@pytest.mark.parametrize(
+    ("passage", "stated", "said"),
+    [
+        ("Base backups are kept for 35 days, archives for 14 days.", False, "Archives are kept for 35 days."),
+        ("The node may only be attached after a rewind.", False, "The node may be attached."),
+        ("Archives are kept for 35 days.", True, "35 days are archives kept."),
+        ("市外の方の使用料は高くなります。", False, "市内の方の使用料は高くなります。"),
+    ],
+)
+def test_the_same_words_under_another_condition_or_beside_another_number_are_judged(
+    passage: str, stated: bool, said: str
+) -> None:
+    assert (checked(f"{said} [1]", hit(passage)).open_claims == ()) is stated
 
 
 def test_what_a_judge_found_decides() -> None:
