@@ -38,6 +38,8 @@ _PHRASES = tuple(
     )
 )
 
+_OF_PHRASES = re.compile("半|half|twice|dozen", re.I)  # which none of them does without
+
 _PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 _FRACTION = re.compile(  # "a quarter" alone may be three months, and of an hour it is 15 minutes
     r"\b(?:(?P<n>two|three|four)[\s-](?P<of>third|quarter|fourth|fifth|tenth)s|one-(?P<one>third|quarter|fourth|fifth|tenth)"
@@ -89,8 +91,9 @@ def arabic(text: str, *, claim: bool) -> str:
     text = _ERA.sub(_year, text)
     text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
     text = _FRACTION.sub(_percent, text)
-    for phrase, digits in _PHRASES:
-        text = phrase.sub(digits, text)
+    if _OF_PHRASES.search(text):
+        for phrase, digits in _PHRASES:
+            text = phrase.sub(digits, text)
     return _WORDS.sub(lambda m: _english(m, text, claim), text)
 
 

@@ -5,7 +5,7 @@ A passage is read generously (every reading of it counts), a claim strictly (eac
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -251,7 +251,7 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
         (_NOON, _noon),
     )
     if _DIGIT.search(text):  # all others have one
-        late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in form.finditer(text))
+        late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in _matches(form, text))
         forms = (
             *((form, _date) for form in _DATES),
             *forms,
@@ -263,12 +263,23 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
             (_ORDINAL, _ordinal),
         )
     for form, reading in forms:
-        for match in list(form.finditer(text)):
+        for match in list(_matches(form, text)):
             if found := reading(match):
                 yield from ((match.group().strip(), wanted, present, False) for wanted, present in found)
                 start, end = match.span()
                 text = text[:start] + "\0" * (end - start) + text[end:]
     yield from _numbers(text)
+
+
+_SIGN_OF = {  # which no match of the form does without: to look for it costs nothing
+    **dict.fromkeys((_MONTH_DAY, _MONTH_JA), "月"),
+    **dict.fromkeys((_DOTTED, _VERSION), "."),
+    **{_TIME_JA: "時", _TIME_COLON: ":", _PHONE: "-", _US_DATE: "/"},
+}
+
+
+def _matches(form: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:
+    return form.finditer(text) if _SIGN_OF.get(form, "") in text else ()
 
 
 def _alike(*atoms: Atom) -> _Found:
@@ -444,22 +455,24 @@ def _time(match: re.Match[str], *, late: bool) -> _Found:
     return [(wanted | {f"t:{at + 720}"}, {f"t:{at}", *([] if late else [f"either:{at % 720}"])})]
 
 
-_OF_EACH = r"\b(?:an?|one|each|per|every|next|following)\s(?:(?:full|business|working|calendar|single)\s)?(?:{})\b"
-_EACH = tuple(
-    (unit, re.compile(form, re.I))
-    for forms in ({unit: _OF_EACH.format(noun) for unit, noun in table("each").items()}, table("adverbs"))
-    for unit, form in forms.items()
-)
-_EVERY_OTHER = tuple((unit, re.compile(form, re.I)) for unit, form in table("every_other").items())
+def _by_unit(name: str) -> str:
+    """The forms of a table, each as a group of its unit's name: a text is gone over once for all of them."""
+    return "|".join(f"(?P<{unit}>{form})" for unit, form in table(name).items())
 
+
+_OF_EACH = r"\b(?:an?|one|each|per|every|next|following)\s(?:(?:full|business|working|calendar|single)\s)?(?:{})\b"
+_IMPLIED = (  # how many of the unit
+    (1, re.compile(_OF_EACH.format(_by_unit("each")), re.I)),
+    (1, re.compile(_by_unit("adverbs"), re.I)),
+    (2, re.compile(_by_unit("every_other"), re.I)),
+)
 
 _HALF = re.compile(r"半[額分]|\bhal(?:f|ves)\b", re.I)
 
 
 def _implied(text: str) -> set[Atom]:
     """The figures that a passage implies without a number: "within a week", 「翌営業日」, 隔週, on weekdays."""
-    said = [(1, unit) for unit, form in _EACH if form.search(text)]
-    said += [(2, unit) for unit, form in _EVERY_OTHER if form.search(text)]
+    said = {(n, str(match.lastgroup)) for n, form in _IMPLIED for match in form.finditer(text)}
     if _HALF.search(text):
-        said.append((50, "pct"))
+        said.add((50, "pct"))
     return _weekdays_of(text) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}
