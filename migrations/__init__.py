@@ -167,15 +167,27 @@ def _write_ahead(file: Path) -> None:
 
 
 def _copy(file: Path, revision: str) -> Path:
-    """A whole copy by SQLite's backup API; it gets its name only when it is complete."""
+    """A whole copy by SQLite's backup API; it gets its name only when it is complete. The database's lock is held.
+
+    In the place of earlier copies of that revision: an upgrade that fails at every start of a service would fill the
+    disk with them.
+    """
+    earlier = [*file.parent.glob(f"{file.stem}-{revision}-*.backup.db")]
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     backup = file.with_name(f"{file.stem}-{revision}-{moment}.backup.db")
+    for killed in file.parent.glob(f"{file.stem}-*.backup.part*"):
+        killed.unlink()
     partial = backup.with_suffix(".part")
-    partial.unlink(missing_ok=True)
     _private(partial)
-    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(partial)) as target:
-        source.backup(target)
-    partial.replace(backup)
+    try:
+        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(partial)) as target:
+            source.backup(target)
+        partial.replace(backup)
+    finally:
+        partial.unlink(missing_ok=True)
+    for copied in earlier:
+        if copied != backup:
+            copied.unlink(missing_ok=True)
     return backup
 
 

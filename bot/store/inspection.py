@@ -45,6 +45,11 @@ def file_of(url: str) -> Path | None:
     return Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
 
 
+def begun(file: Path) -> bool:
+    """Whether anything was ever written to an SQLite file. Raises OSError."""
+    return file.exists() and file.stat().st_size > 0
+
+
 def name_of(url: str) -> str:
     """The database as people know it, without secrets: its file, or its server and name."""
     address = make_url(url)

@@ -489,8 +489,9 @@ class EdgeIndex:
         return await self._run(lambda: self._shard.count(request))
 
     async def healthy(self) -> bool:
+        one = edge.ScrollRequest(limit=1, with_payload=True)
         try:
-            await self._run(self._shard.info)
+            await self._run(lambda: self._shard.scroll(one))
         except QdrantConnectionError:
             return False
         return True
