@@ -1253,6 +1253,18 @@ MUTATIONS = (
         ("tests/bot/test_migrations.py::test_a_copy_that_finds_no_room_leaves_nothing_in_the_way",),
     ),
     Mutation(
+        "index: files that were deleted under it are no health",
+        "retrieval/index/edge.py",
+        ('return await self._run((self._folder / "shard").exists)', "return True"),
+        ("tests/retrieval/index/test_index.py::test_a_store_that_was_deleted_while_it_is_open_is_not_healthy",),
+    ),
+    Mutation(
+        "database: a file that is gone is said",
+        "bot/store/inspection.py",
+        ("        raise StoreError(_GONE)\n", "        return\n"),
+        ("tests/bot/store/test_engine.py::test_a_file_that_was_moved_away_while_it_is_open_is_said",),
+    ),
+    Mutation(
         "index: passages that cannot be read are no health",
         "retrieval/index/edge.py",
         ("self._run(lambda: self._shard.scroll(one))", "self._run(self._shard.info)"),

@@ -85,8 +85,10 @@ def upgrade(url: str, *, to: str = "head", link: Mapping[str, Any] | None = None
                 f"The database cannot be reached: {_short(error)}", f"データベースに接続できません: {_short(error)}"
             ) from error
         raise MigrationError(
-            f"The database could not be upgraded and was left as it was: {_short(error)}",
-            f"データベースを更新できませんでした。元のまま残っています: {_short(error)}",
+            f"The database could not be opened or upgraded, and was left as it was: {_short(error)}. kotae doctor says "
+            "more.",
+            f"データベースを開けないか、更新できませんでした。元のまま残っています: {_short(error)}。"
+            "詳しくは kotae doctor で確認できます。",
         ) from error
 
 
@@ -205,4 +207,6 @@ def _is_full(error: Exception) -> bool:
 
 def _short(error: Exception) -> str:
     cause: Any = getattr(error, "orig", None) or error
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

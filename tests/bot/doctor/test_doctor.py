@@ -336,6 +336,14 @@ async def test_a_home_on_a_full_disk(tmp_path: Path) -> None:
         expect(await found("home", at(disk.folder)), "fault", "No space left", "Free some space", "空きを作って")
 
 
+@pytest.mark.parametrize("name", ["", "new"])
+async def test_a_home_on_a_disk_that_is_read_only(tmp_path: Path, name: str) -> None:
+    with small_disk(tmp_path, 2**20) as disk:
+        disk.forbid_writing()
+        found_there = await found("home", at(disk.folder / name))
+        expect(found_there, "fault", "Read-only", "mount it writable", "マウントし直す")
+
+
 async def test_a_restore_that_was_cut_short(tmp_path: Path) -> None:
     (tmp_path / "restoring").mkdir()
     (tmp_path / "restoring" / "manifest.json").write_text("{}")

@@ -5,6 +5,7 @@ import asyncio
 import json
 import math
 import random
+import shutil
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterable
@@ -670,6 +671,15 @@ async def test_a_store_whose_passages_cannot_be_read_is_not_healthy(tmp_path: Pa
     again = await opened(tmp_path)
     assert not await again.healthy()
     await again.close()
+
+
+async def test_a_store_that_was_deleted_while_it_is_open_is_not_healthy(tmp_path: Path) -> None:
+    index = await opened(tmp_path / "store")
+    await index.put([point("d", 1)])
+    assert await index.healthy()
+    shutil.rmtree(tmp_path / "store")
+    assert not await index.healthy()
+    await index.close()
 
 
 # -- the folder -----------------------------------------------------------------------------------------------------
