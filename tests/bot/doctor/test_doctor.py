@@ -616,6 +616,14 @@ async def test_the_embedder_that_is_there(tmp_path: Path) -> None:
     assert finding.level == "ok" and "384" in finding.what.en, finding
 
 
+async def test_an_embedder_whose_weights_have_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under a service's user, whose home is not there."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    said = ("could not be prepared", "HOME decides", str(tmp_path / "file" / ".cache"), "語句だけで検索")
+    expect(await found("embedder", at(tmp_path)), "fault", *said)
+
+
 async def test_an_embedder_nobody_has_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = at(tmp_path, KOTAE_EMBEDDER="fastembed:BAAI/bge-small-en-v1.5")
