@@ -28,6 +28,7 @@ async def test_an_address_that_cannot_be_taken(tmp_path: Path) -> None:
     assert "in use by another program" in found.what.en and "使用中" in found.what.ja
     open_to_all = await looked(tmp_path, KOTAE_WEB_HOST="0.0.0.0")
     assert open_to_all.level == "fault" and "KOTAE_WEB_TOKEN" in open_to_all.what.ja
+    assert "redacted" not in open_to_all.what.en  # the sentence itself looks like no secret
 
 
 async def test_an_address_that_this_home_serves(tmp_path: Path) -> None:
