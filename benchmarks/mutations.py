@@ -1253,6 +1253,12 @@ MUTATIONS = (
         ("tests/bot/test_migrations.py::test_a_copy_that_finds_no_room_leaves_nothing_in_the_way",),
     ),
     Mutation(
+        "run: a terminal that closes lets it end in order",
+        "adapters/web/server/server.py",
+        ("(() if ignored else (signal.SIGHUP,))", "()"),
+        ("tests/bot/cli/test_one_owner.py::test_it_stops_when_it_is_told_to",),
+    ),
+    Mutation(
         "index: files that were deleted under it are no health",
         "retrieval/index/edge.py",
         ('return await self._run((self._folder / "shard").exists)', "return True"),
