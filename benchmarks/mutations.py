@@ -1283,6 +1283,48 @@ MUTATIONS = (
         ('                await db.execute(text("VACUUM"))\n', ""),
         ("tests/bot/operations/test_retention.py::test_no_file_holds_a_word_of_the_person",),
     ),
+    Mutation(
+        "retention: copies from before upgrades go, too",
+        "bot/operations/retention.py",
+        ("_drop_old_files, _copies(engine), before)", "_drop_old_files, [], before)"),
+        ("tests/bot/operations/test_retention.py::test_old_copies_from_before_upgrades_go",),
+    ),
+    Mutation(
+        "migrations: an upgrade that fails again and again leaves one copy",
+        "migrations/__init__.py",
+        ("        if copied != backup:\n", "        if False:\n"),
+        ("tests/bot/test_migrations.py::test_an_upgrade_that_fails_at_each_start_leaves_one_copy",),
+    ),
+    Mutation(
+        "migrations: a copy that was cut off goes",
+        "migrations/__init__.py",
+        ("    finally:\n        partial.unlink(missing_ok=True)\n", "    finally:\n        pass\n"),
+        ("tests/bot/test_migrations.py::test_a_copy_that_finds_no_room_leaves_nothing_in_the_way",),
+    ),
+    Mutation(
+        "run: a terminal that closes lets it end in order",
+        "adapters/web/server/server.py",
+        ("(() if ignored else (signal.SIGHUP,))", "()"),
+        ("tests/bot/cli/test_one_owner.py::test_it_stops_when_it_is_told_to",),
+    ),
+    Mutation(
+        "index: files that were deleted under it are no health",
+        "retrieval/index/edge.py",
+        ('return await self._run((self._folder / "shard").exists)', "return True"),
+        ("tests/retrieval/index/test_index.py::test_a_store_that_was_deleted_while_it_is_open_is_not_healthy",),
+    ),
+    Mutation(
+        "database: a file that is gone is said",
+        "bot/store/inspection.py",
+        ("        raise StoreError(_GONE)\n", "        return\n"),
+        ("tests/bot/store/test_engine.py::test_a_file_that_was_moved_away_while_it_is_open_is_said",),
+    ),
+    Mutation(
+        "index: passages that cannot be read are no health",
+        "retrieval/index/edge.py",
+        ("self._run(lambda: self._shard.scroll(one))", "self._run(self._shard.info)"),
+        ("tests/retrieval/index/test_index.py::test_a_store_whose_passages_cannot_be_read_is_not_healthy",),
+    ),
     # who may read what lies in the home
     Mutation(
         "home: what an earlier version left open is closed",

@@ -461,6 +461,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (ADD_UP,),
     ),
     (
+        "Web: /metrics says which part does not work",
+        "adapters/web/api/routes.py",
+        ('state in ("ok", "low") for', "True for"),
+        ("tests/adapters/web/api/test_streaming.py::test_readiness_names_what_does_not_work",),
+    ),
+    (
         "Web: HTML of a text is text",
         "adapters/web/markdown.py",
         ('{"html": False, ', '{"html": True, '),

@@ -85,8 +85,10 @@ def upgrade(url: str, *, to: str = "head", link: Mapping[str, Any] | None = None
                 f"The database cannot be reached: {_short(error)}", f"データベースに接続できません: {_short(error)}"
             ) from error
         raise MigrationError(
-            f"The database could not be upgraded and was left as it was: {_short(error)}",
-            f"データベースを更新できませんでした。元のまま残っています: {_short(error)}",
+            f"The database could not be opened or upgraded, and was left as it was: {_short(error)}. kotae doctor says "
+            "more.",
+            f"データベースを開けないか、更新できませんでした。元のまま残っています: {_short(error)}。"
+            "詳しくは kotae doctor で確認できます。",
         ) from error
 
 
@@ -167,15 +169,27 @@ def _write_ahead(file: Path) -> None:
 
 
 def _copy(file: Path, revision: str) -> Path:
-    """A whole copy by SQLite's backup API; it gets its name only when it is complete."""
+    """A whole copy by SQLite's backup API; it gets its name only when it is complete. The database's lock is held.
+
+    In the place of earlier copies of that revision: an upgrade that fails at every start of a service would fill the
+    disk with them.
+    """
+    earlier = [*file.parent.glob(f"{file.stem}-{revision}-*.backup.db")]
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     backup = file.with_name(f"{file.stem}-{revision}-{moment}.backup.db")
+    for killed in file.parent.glob(f"{file.stem}-*.backup.part*"):
+        killed.unlink()
     partial = backup.with_suffix(".part")
-    partial.unlink(missing_ok=True)
     _private(partial)
-    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(partial)) as target:
-        source.backup(target)
-    partial.replace(backup)
+    try:
+        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(partial)) as target:
+            source.backup(target)
+        partial.replace(backup)
+    finally:
+        partial.unlink(missing_ok=True)
+    for copied in earlier:
+        if copied != backup:
+            copied.unlink(missing_ok=True)
     return backup
 
 
@@ -193,4 +207,6 @@ def _is_full(error: Exception) -> bool:
 
 def _short(error: Exception) -> str:
     cause: Any = getattr(error, "orig", None) or error
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

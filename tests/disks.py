@@ -23,6 +23,9 @@ class SmallDisk:
     def free(self) -> int:
         return shutil.disk_usage(self.folder).free
 
+    def forbid_writing(self) -> None:
+        subprocess.run(["mount", "-o", "remount,ro", str(self.folder)], check=True)
+
     def leave(self, free: int) -> None:
         """Only so many bytes are free from now on, whatever was free before."""
         filling = self.folder / "filling"

@@ -36,6 +36,12 @@ def test_all_that_is_named_is_there() -> None:
     assert proxied and proxied[1].split() == [f"{name}:8080" for name in services if name.startswith("kotae-")]
 
 
+def test_the_image_holds_no_secrets_and_nothing_that_was_said() -> None:
+    """It is made of the folder that people work in, where settings and backups lie, too."""
+    left_out = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {".env*", ".kotae", "*.tar.gz"} <= set(left_out)
+
+
 def test_the_image_has_the_servers_clients() -> None:
     """`tests/test_locks.py` holds that the lock file has both."""
     assert re.search(r"^RUN make servers$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)

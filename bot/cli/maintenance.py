@@ -5,7 +5,7 @@ import os
 import sys
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -42,13 +42,16 @@ cli = Commands()
 def doctor(as_json: AsJson = False) -> None:
     from adapters.discord.setup import check as discord
     from adapters.slack.setup import check as slack
+    from adapters.web.server import check as web
+    from bot.config.settings import LogLevel
     from bot.doctor.run import as_json as in_json
     from bot.doctor.run import diagnose, report, status
     from bot.logs import set_up
 
     async def main() -> int:
-        set_up(os.environ.get("KOTAE_LOG_LEVEL", "").upper() or "ERROR")  # settings that do not load are a finding
-        found = await diagnose((*slack.CHECKS, *discord.CHECKS))
+        level = os.environ.get("KOTAE_LOG_LEVEL", "").strip().upper()
+        set_up(level if level in get_args(LogLevel) else "ERROR")  # settings that do not load are a finding
+        found = await diagnose((*web.CHECKS, *slack.CHECKS, *discord.CHECKS))
         if as_json:
             output.print_json(in_json(found, LANGUAGE))
         else:

@@ -73,6 +73,8 @@ def _kept(settings: Settings) -> Iterator[Path]:
 
 
 def _is_ours(folder: Path) -> bool:
-    known = _OURS[folder.name]
+    known = _OURS.get(folder.name)
+    if known is None:  # in the place of a file, as Docker makes one to mount it
+        return False
     inside = [path for path in folder.iterdir() if path.name != "lost+found"]
     return bool(inside) and all(known.fullmatch(path.name) or (path / "lock").is_file() for path in inside)

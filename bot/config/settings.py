@@ -6,6 +6,7 @@ Names and defaults: product.md §7.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -68,6 +69,7 @@ PROVIDERS: Mapping[str, tuple[tuple[str, ...], Text]] = {
     ),
 }
 """What a provider's models need one of, and that in words."""
+_NEAR = 0.85  # of two names
 DEFAULT_GEMINI = "gemini:gemini-3.8-flash"
 
 Steps = Literal["live", "verbose", "off"]
@@ -341,6 +343,15 @@ def load(env_file: Path | None = ENV_FILE) -> Settings:
     if problems := _misread(env_file):
         raise SettingsError(*problems)
     return Settings(_env_file=env_file)  # type: ignore[call-arg]  # BaseSettings takes it, mypy sees the fields only
+
+
+def unknown_names(environ: Mapping[str, str], env_file: Path | None = ENV_FILE) -> dict[str, str | None]:
+    """Names like those of settings that are set and are none, in the environment or the file, each with the setting
+    that was probably meant. Raises OSError, UnicodeDecodeError."""
+    known = [str(field.alias) for field in Settings.model_fields.values()]
+    given = {*environ, *(line.key for line in _lines(env_file) if line.key)}
+    unknown = sorted(name for name in given if name.startswith("KOTAE_") and name not in known)
+    return {name: next(iter(get_close_matches(name, known, 1, _NEAR)), None) for name in unknown}
 
 
 def interface_language(environ: Mapping[str, str], env_file: Path | None = ENV_FILE) -> Language:

@@ -61,8 +61,10 @@ _EMBEDDER = Wants(
 )
 _DATABASE = Wants(
     Text(
-        en="sqlite:///path/to/file.db or postgresql://user:password@host/name",
-        ja="sqlite:///path/to/file.db か postgresql://user:password@host/name の形",
+        en="sqlite:///path/to/file.db or postgresql://user:password@host/name (in a password @ is written as %40, / as "
+        "%2F, # as %23, ? as %3F)",
+        ja="sqlite:///path/to/file.db か postgresql://user:password@host/name の形（パスワードの @ は %40、/ は %2F、"
+        "# は %23、? は %3F と書く）",
     ),
     secret=True,
 )
@@ -138,6 +140,7 @@ def _servers(rest: str) -> str:
     address, _, query = rest.partition("?")
     authority, _, name = address.partition("/")
     user, at, servers = authority.rpartition("@")
+    _check("@" not in user)  # of a password: what follows would be taken for the server
     wanted = parse_qs(query).get("target_session_attrs", [])
     _check({*wanted} <= {"any", "primary", "read-write"})  # Kotae writes
     if "," not in servers:

@@ -20,7 +20,7 @@ from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import Engine, opened
 from bot.store.homes import Homes
-from bot.store.inspection import Condition, condition, file_of, server_condition
+from bot.store.inspection import Condition, begun, condition, file_of, server_condition
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.i18n import Text, filled, os_reason
@@ -34,6 +34,7 @@ T = TypeVar("T")
 INTEGRITY_SECONDS = 6.0
 _SERVER_SECONDS = 4.0  # for one call; there are three
 _NAMED = 3
+_READ = 500  # passages of the index
 
 DATABASE = Subject("database", Text(en="Database", ja="データベース"))
 DOCUMENTS = Subject("documents", Text(en="Documents", ja="文書"))
@@ -106,7 +107,7 @@ _SERVER_NAME = Text(en="The database on the server", ja="サーバー上のデ�
 
 async def database(settings: Settings) -> Sequence[Remark]:
     file = file_of(settings.database_url)
-    if file is not None and not file.exists():
+    if file is not None and not begun(file):
         return [fine(_NO_DATABASE, START)]
     what = Text(en=str(file), ja=str(file)) if file else _SERVER_NAME
     try:
@@ -154,7 +155,7 @@ async def _kept(settings: Settings, *, texts: bool = False) -> _Kept | None:
     """None when the database has to be put right first; nothing is in one that is not there. `texts`: look for lost
     ones."""
     file = file_of(settings.database_url)
-    if file is not None and not file.exists():
+    if file is not None and not begun(file):
         return _Kept([], None, Identity.of(settings, None, 0, []))
 
     async def look(engine: Engine) -> _Kept:
@@ -169,7 +170,7 @@ async def _kept(settings: Settings, *, texts: bool = False) -> _Kept | None:
 async def heard(settings: Settings, platform: str) -> datetime | None:
     """When the last question came from a platform; None when none ever did, or nobody can say."""
     file = file_of(settings.database_url)
-    if file is not None and not file.exists():
+    if file is not None and not begun(file):
         return None
     return await _looked(settings, lambda engine: Conversations(engine).last_asked(platform))
 
@@ -339,8 +340,10 @@ async def store(settings: Settings) -> Sequence[Remark]:
     try:
         if (strange := await trouble(index, known)) is not None:
             return [_strange(strange)]
-        everyone = Readers(frozenset(row.scope for row in rows))
-        found = await index.count(View(everyone, row.generation if row else 0))
+        view = View(Readers(frozenset(row.scope for row in rows)), row.generation if row else 0)
+        found = await index.count(view)
+        await index.scroll(view, limit=_READ)  # what is counted may not be readable
+        await index.sample(view.generation, _READ)
     except QdrantConnectionError as error:
         return [fault(error.said, _QDRANT if settings.qdrant_url else _ANEW)]
     finally:

@@ -49,6 +49,13 @@ _ELSEWHERE = Text(
     ja="Kotae を実行するユーザーが書き込めるフォルダーを KOTAE_HOME に指定するか、"
     "このフォルダーの所有者を変えてください: chown -R {user} {folder}",
 )
+_REMOUNT = Text(
+    en="The disk is mounted read-only, which many systems do after an error of the disk: look into the system's log,"
+    " mount it writable again, or set KOTAE_HOME to a folder on another.",
+    ja="ディスクが読み取り専用でマウントされています。ディスクの異常が原因のことも多いため、システムのログを確認し、"
+    "書き込めるようにマウントし直すか、別のディスクのフォルダーを KOTAE_HOME に指定してください。",
+)
+_OF_DISK = {errno.ENOSPC: FREE_SOME, errno.EDQUOT: FREE_SOME, errno.EROFS: _REMOUNT}
 _OWNER = Text(
     en="{folder} belongs to another user (id {owner}); this is run by id {me}.",
     ja="{folder} の所有者は別のユーザー（ID {owner}）です。実行しているのは ID {me} です。",
@@ -87,13 +94,14 @@ def _home(settings: Settings) -> list[Remark]:
     there = next((one for one in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(one)), Path("/"))
     try:
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
-            raise PermissionError(13, os.strerror(13))
+            refused = errno.EROFS if os.statvfs(there).f_flag & os.ST_RDONLY else errno.EACCES
+            raise OSError(refused, os.strerror(refused))
         free = shutil.disk_usage(there).free
         if there == folder.absolute():
             probe(folder)  # says what no bit of the mode does: a read-only disk, a full one
     except OSError as error:
         said = filled(_NO_FOLDER, folder=shown, why=os_reason(error))
-        return [fault(said, FREE_SOME if error.errno in (errno.ENOSPC, errno.EDQUOT) else remedy)]
+        return [fault(said, _OF_DISK.get(error.errno or 0, remedy))]
     found = []
     if there != folder.absolute():
         found.append(fine(filled(_NEW, folder=shown), START))

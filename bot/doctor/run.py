@@ -6,11 +6,12 @@ a finding itself. A platform adds its own by handing `Check`s to `diagnose`.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.config.settings import ENV_FILE, Settings, load
+from bot.config.settings import ENV_FILE, Settings, load, unknown_names
 from bot.doctor import data, machine, processes, services, sources
 from bot.doctor.findings import Check, Finding, Level, Remark, Subject, fault
 from bot.errors import SettingsError
@@ -30,6 +31,15 @@ _CORRECT = Text(
     en="Correct it in .env or in the environment (.env.example shows every name), then run kotae doctor again.",
     ja=".env か環境変数を直してから（名前の一覧は .env.example にあります）、もう一度 kotae doctor "
     "を実行してください。",
+)
+_NO_SETTING = Text(
+    en="{name} is set, but there is no setting of that name: it does nothing.",
+    ja="{name} が設定されていますが、その名前の設定はなく、効果がありません。",
+)
+_MEANT = Text(en="Write {near}, if that is meant.", ja="{near} のつもりなら、名前を直してください。")
+_TAKE_AWAY = Text(
+    en="Correct the name (.env.example shows every one), or take it away.",
+    ja="名前を直すか（一覧は .env.example にあります）、削除してください。",
 )
 _SLOW = Text(en="This check was not done after {seconds} seconds.", ja="{seconds} 秒たっても確認が終わりませんでした。")
 _AGAIN = Text(
@@ -51,8 +61,16 @@ async def diagnose(more: Sequence[Check] = (), *, env_file: Path | None = ENV_FI
         settings = load(env_file)
     except SettingsError as error:
         return [Finding(SETTINGS, "fault", problem, _CORRECT) for problem in error.problems]
+    loaded = _unknown(unknown_names(os.environ, env_file)) or [Finding(SETTINGS, "ok", _LOADED)]
     checks = (*machine.CHECKS, *data.CHECKS, *processes.CHECKS, *sources.CHECKS, *services.CHECKS, *more)
-    return [Finding(SETTINGS, "ok", _LOADED), *await examine(settings, checks)]
+    return [*loaded, *await examine(settings, checks)]
+
+
+def _unknown(names: Mapping[str, str | None]) -> list[Finding]:
+    return [
+        Finding(SETTINGS, "warning", filled(_NO_SETTING, name=name), filled(_MEANT, near=near) if near else _TAKE_AWAY)
+        for name, near in names.items()
+    ]
 
 
 async def examine(settings: Settings, checks: Sequence[Check]) -> list[Finding]:

@@ -63,6 +63,12 @@ _CHOOSE = Text(
     ja=".env の KOTAE_EMBEDDER とそのキーやアドレスを直してください。KOTAE_EMBEDDER=local ならどちらも不要です。"
     "その後もう一度 kotae doctor を実行してください。",
 )
+_BY_WORDS = Text(
+    en="Until then search goes by words alone, and no document is added. HOME decides where the weights lie, now"
+    " {folder}: the user of a service may have none that it can write to.",
+    ja="それまでは語句だけで検索し、文書は登録できません。重みの置き場所は HOME で決まります（現在は {folder}）。"
+    "サービス用のユーザーには、書き込めるホームがないことがあります。",
+)
 _SIZE = Text(
     en="{name} made a vector of {got} numbers instead of {wanted}.",
     ja="{name} のベクトルは {wanted} 次元のはずが {got} 次元でした。",
@@ -73,9 +79,10 @@ _GOOD_EMBEDDER = Text(
 
 
 async def embedder(settings: Settings) -> Sequence[Remark]:
-    from bot.app import make_embedder
+    from bot.app import make_embedder, weights
 
-    if await aside(lambda: _to_be_downloaded(settings.embedder)):
+    folder = weights(settings)
+    if await aside(lambda: _to_be_downloaded(settings.embedder, folder)):
         return [warning(filled(_NOT_HERE, name=settings.embedder), _DOWNLOAD)]
     try:
         async with AsyncExitStack() as stack:
@@ -85,7 +92,8 @@ async def embedder(settings: Settings) -> Sequence[Remark]:
     except SettingsError as error:
         return [fault(problem, _CHOOSE) for problem in error.problems]
     except EmbeddingError as error:
-        return [fault(error.said, _CHOOSE)]
+        local = settings.embedder == "local"
+        return [fault(error.said, filled(_BY_WORDS, folder=str(folder)) if local else _CHOOSE)]
     for vector in (query, text):
         if len(vector) != made.dimensions:
             said = filled(_SIZE, name=made.name, got=str(len(vector)), wanted=str(made.dimensions))
@@ -93,14 +101,14 @@ async def embedder(settings: Settings) -> Sequence[Remark]:
     return [fine(filled(_GOOD_EMBEDDER, name=made.name, size=str(made.dimensions)))]
 
 
-def _to_be_downloaded(name: str) -> bool:
-    """Whether the first use would fetch gigabytes; nobody expects that of a check."""
+def _to_be_downloaded(name: str, weights: Path) -> bool:
+    """Whether the first use would fetch gigabytes into `weights`; nobody expects that of a check."""
     if name == "local" and bundled_e5.available():
         return False
     if name != "local" and not name.startswith("fastembed:"):
         return False
     model = "multilingual-e5-small" if name == "local" else name.rpartition("/")[2].rpartition(":")[2]
-    folders = (Path.home() / ".cache" / "kotae" / "fastembed").glob("*")
+    folders = (weights / "fastembed").glob("*")
     return not any(model.lower() in folder.name.lower() for folder in folders)
 
 

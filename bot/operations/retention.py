@@ -3,8 +3,9 @@
 What is kept: questions with their answers, traces, votes and misses, and the words of searches, for `keep` (90 days by
 default); a claim without an answer for 7 days, as long as a platform may deliver it again; the chat log's lines for
 `keep`; what was posted on platforms, and files that came with a question, which only its thread can search, for `keep`
-too; who changed what everybody reads for at least a year. A miss that is still open stays until it is closed, since the
-digest and the list of unanswered questions live on it, but its turn is emptied of the person and the answer.
+too; copies of the database from before upgrades for `keep`; who changed what everybody reads for at least a year. A
+miss that is still open stays until it is closed, since the digest and the list of unanswered questions live on it, but
+its turn is emptied of the person and the answer.
 
 Where several machines share a database on a server, each has a chat log of its own. There an erasure is also a row, as
 long as chat logs may have lines from before it; every machine that runs applies it within a minute, one that does not
@@ -160,9 +161,13 @@ async def forget(engine: Engine, chat_log: Path, who: Person) -> Forgotten:
         await ErasedPeople(engine).add(who.platform, who.id, erased.turns)
         return Forgotten(who, erased, await apply_erasures(engine, chat_log), (), machines=True)
     lines = await asyncio.to_thread(_forget_in_log, chat_log, who, frozenset(erased.turns))
+    return Forgotten(who, erased, lines, tuple(sorted(_copies(engine))))
+
+
+def _copies(engine: Engine) -> list[Path]:
+    """Of an SQLite file, from before upgrades; one that was cut off, too."""
     file = file_of(str(engine.url))
-    copies = tuple(sorted(file.parent.glob(f"{file.stem}-*.backup.db"))) if file else ()
-    return Forgotten(who, erased, lines, copies)
+    return list(file.parent.glob(f"{file.stem}-*.backup.*")) if file else []
 
 
 async def apply_erasures(engine: Engine, chat_log: Path) -> int:
@@ -198,17 +203,18 @@ async def retain(
     erasure = Erasure(engine)
     expired = await erasure.expire(before=before, inbox_before=now - CLAIMS, audit_before=now - max(keep, TRACES))
     lines = await asyncio.to_thread(_drop_old_lines, chat_log, before)
+    copies = await asyncio.to_thread(_drop_old_files, _copies(engine), before)
     await ErasedPeople(engine).expire(before)
     files = 0
     if forget_document is not None:
         for document in await erasure.thread_documents(before=before):
             await forget_document(document)
             files += 1
-    if expired or lines or files:
+    if expired or lines or files or copies:
         log.info(
             "retention: %d questions deleted, %d emptied, %d searches, %d files of threads, %d posts, intakes and "
-            "traces, and %d log lines deleted",
-            *(expired.deleted, expired.emptied, expired.searches, files, expired.others, lines),
+            "traces, %d log lines and %d copies from before upgrades deleted",
+            *(expired.deleted, expired.emptied, expired.searches, files, expired.others, lines, copies),
         )
     return expired
 
@@ -229,6 +235,14 @@ async def daily(
 
     every, first = EVERY.total_seconds(), FIRST_AFTER.total_seconds()
     await again_and_again(work, every, "what is too old could not be deleted", first=first, sleep=sleep)
+
+
+def _drop_old_files(files: Collection[Path], before: datetime) -> int:
+    """Returns how many went."""
+    old = [file for file in files if file.stat().st_mtime < before.timestamp()]
+    for file in old:
+        file.unlink(missing_ok=True)
+    return len(old)
 
 
 # -- the chat log ---------------------------------------------------------------------------------------------------

@@ -489,11 +489,12 @@ class EdgeIndex:
         return await self._run(lambda: self._shard.count(request))
 
     async def healthy(self) -> bool:
+        one = edge.ScrollRequest(limit=1, with_payload=True)
         try:
-            await self._run(self._shard.info)
+            await self._run(lambda: self._shard.scroll(one))
+            return await self._run((self._folder / "shard").exists)  # files that were deleted answer on
         except QdrantConnectionError:
             return False
-        return True
 
     # -- the engine's thread ----------------------------------------------------------------------------------------
 
@@ -544,7 +545,7 @@ class EdgeIndex:
         self._disk.shutdown(wait=True)
         try:
             if self._unflushed:
-                with suppress(QdrantConnectionError):  # what was written is in the log
+                with suppress(BaseException):  # panics are no Exceptions; what was written is in the log
                     self._flush()
             self._shard.close()
         finally:

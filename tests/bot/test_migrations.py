@@ -248,6 +248,37 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(newest: Path, later
     check(newest)
 
 
+def test_an_upgrade_that_fails_at_each_start_leaves_one_copy(newest: Path, later: Path) -> None:
+    """As where a service is started again and again, its upgrade failing, or killed while it makes the copy."""
+    died = newest.with_name(f"{newest.stem}-{HEAD}-20260101T000000.backup.part")
+    died.write_bytes(b"half of everything that people asked")
+    fails = 'op.execute("SELECT * FROM nowhere")'
+    first = newest.with_name(f"{newest.stem}-{HEAD}-20260102T000000.backup.db")
+    assert upgrade_later(later, newest, fails).returncode == 3
+    (made,) = backups(newest)
+    made.replace(first)  # as if that had been a while ago
+    earlier = newest.with_name(f"{newest.stem}-0001-20250101T000000.backup.db")
+    earlier.write_bytes(b"of another upgrade")
+    assert upgrade_later(later, newest, fails).returncode == 3
+    assert len(backups(newest)) == 2 and earlier in backups(newest) and first not in backups(newest)
+    assert not list(newest.parent.glob("*.part"))
+
+
+def test_a_copy_that_finds_no_room_leaves_nothing_in_the_way(newest: Path, later: Path, tmp_path: Path) -> None:
+    place = tmp_path / "disk"
+    place.mkdir()
+    with small_disk(place, 8 * 2**20) as disk:
+        file = disk.folder / "kotae.db"
+        shutil.copyfile(newest, file)
+        with closing(sqlite3.connect(file)) as db:
+            db.execute("CREATE TABLE filling AS SELECT randomblob(2000000) AS bytes")
+        disk.leave(2**20)
+        before = disk.free
+        done = upgrade_later(later, file, "")
+        assert done.returncode == 3 and "空き容量" in done.stdout
+        assert not backups(file) and not list(file.parent.glob("*.part")) and disk.free >= before - 2**16
+
+
 @pytest.mark.parametrize("mode", ["wal", pytest.param("delete", marks=pytest.mark.long)])
 def test_a_killed_upgrade_leaves_the_old_or_the_new(newest: Path, later: Path, mode: str) -> None:
     with closing(sqlite3.connect(newest)) as db:

@@ -26,7 +26,7 @@ from adapters.web.api.streaming import EventStream, ReaderGoneError, Replies
 from adapters.web.server.guard import STRANGER
 from bot import views
 from bot.access import default_scope, readers
-from bot.app import Application
+from bot.app import Application, Trouble
 from bot.errors import SettingsError, StoreError
 from bot.turns.event_json import as_json
 from bot.types import Audience, Incoming, Place, Upload
@@ -397,10 +397,7 @@ def _state(context: ApiContext) -> APIRouter:
     )
     async def readyz(request: Request) -> Response:
         language = language_asked(request.headers.get("accept-language", ""), app.settings.language)
-        troubles = await app.troubles()
-        parts = dict.fromkeys(("database", "store", "home"), "ok")
-        parts |= {name: "low" if trouble.answers else "failed" for name, trouble in troubles.items()}
-        parts |= {name.lower(): "ok" if there else "disconnected" for name, there in context.platforms().items()}
+        parts, troubles = await _parts(context)
         states = set(parts.values())
         status = "unready" if "failed" in states else "ready" if states == {"ok"} else "degraded"
         why = {name: trouble.what.to(language) for name, trouble in troubles.items()}
@@ -416,7 +413,22 @@ def _state(context: ApiContext) -> APIRouter:
         },
     )
     async def metrics() -> Response:
-        text = prometheus.prometheus(await app.data.summary(), context.lag.take())
+        parts, _ = await _parts(context)
+        try:
+            summary = await app.data.summary()
+        except StoreError:  # the part that says so is what is wanted then
+            summary = None
+        up = {name: state in ("ok", "low") for name, state in parts.items()}
+        text = prometheus.prometheus(up, context.lag.take(), summary)
         return Response(text, media_type=prometheus.CONTENT_TYPE)
 
     return router
+
+
+async def _parts(context: ApiContext) -> tuple[dict[str, str], dict[str, Trouble]]:
+    """How each part is (ok, low, failed, disconnected), and what is wrong with those that do not work."""
+    troubles = await context.app.troubles()
+    parts = dict.fromkeys(("database", "store", "home"), "ok")
+    parts |= {name: "low" if trouble.answers else "failed" for name, trouble in troubles.items()}
+    parts |= {name.lower(): "ok" if there else "disconnected" for name, there in context.platforms().items()}
+    return parts, troubles

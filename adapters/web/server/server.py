@@ -191,17 +191,20 @@ async def _close_abandoned(turns: Turns) -> None:
 
 @asynccontextmanager
 async def until_stopped() -> AsyncIterator[asyncio.Event]:
-    """An event that the first SIGTERM or SIGINT sets; a second one ends the process at once."""
+    """An event that the first SIGTERM, SIGINT or SIGHUP (the terminal closes; not under nohup) sets; a second SIGTERM
+    or SIGINT ends the process at once."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signals = (signal.SIGTERM, signal.SIGINT, *(() if ignored else (signal.SIGHUP,)))
     before = {each: signal.getsignal(each) for each in signals}
 
     def stop() -> None:
         stopped.set()
         for each in signals:
             loop.remove_signal_handler(each)
-            signal.signal(each, signal.SIG_DFL)  # whatever is cut short is put right at the next start
+            # Whatever is cut short is put right at the next start. A terminal that closes sends SIGHUP twice.
+            signal.signal(each, signal.SIG_IGN if each is signal.SIGHUP else signal.SIG_DFL)
 
     for each in signals:
         loop.add_signal_handler(each, stop)

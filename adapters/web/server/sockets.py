@@ -23,10 +23,11 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 _NO_TOKEN = Text(
     en="KOTAE_WEB_HOST={host} can be reached from other machines, so KOTAE_WEB_TOKEN has to be set: a long random text "
-    "that programs send as “Authorization: Bearer …”. For this machine only, set KOTAE_WEB_HOST=127.0.0.1.",
+    "that a browser is asked for once and programs send as their bearer token. For this machine only, set "
+    "KOTAE_WEB_HOST=127.0.0.1.",
     ja="KOTAE_WEB_HOST={host} はほかのマシンから接続できるため、KOTAE_WEB_TOKEN の設定が必要です。長いランダムな文字列"
-    "を設定し、利用するプログラムから「Authorization: Bearer …」で送ってください。このマシンだけで使う場合は "
-    "KOTAE_WEB_HOST=127.0.0.1 にします。",
+    "を設定してください。ブラウザーでは一度入力し、プログラムはベアラートークンとして送ります。このマシンだけで使う"
+    "場合は KOTAE_WEB_HOST=127.0.0.1 にします。",
 )
 _BUSY = Text(
     en="Port {port} at {host} is in use by another program. Set KOTAE_WEB_PORT to a free one.",

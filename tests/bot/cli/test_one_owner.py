@@ -303,7 +303,7 @@ def test_a_killed_owner_leaves_nothing_in_the_way(tmp_path: Path, warm: Warm) ->
 # -- stopping -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_stops_when_it_is_told_to(tmp_path: Path, by: signal.Signals) -> None:
     with owner(tmp_path / "home") as one:
         one.process.send_signal(by)

@@ -79,6 +79,14 @@ def test_what_belongs_to_somebody_else_is_left_to_them_and_named(home: Path) -> 
     assert modes(home)["documents"] == "755"
 
 
+def test_a_folder_in_the_place_of_a_file_is_left_and_named(home: Path) -> None:
+    """As Docker makes one where a file that is not there is mounted."""
+    (home / "kotae.db").unlink()
+    (home / "kotae.db").mkdir()
+    (home / "kotae.db").chmod(0o755)
+    assert tighten(at(home)) == [home / "kotae.db"]
+
+
 def test_in_a_private_home_only_what_lies_elsewhere_can_be_read(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "data" / "team.db"
     elsewhere.parent.mkdir()

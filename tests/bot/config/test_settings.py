@@ -249,12 +249,17 @@ def test_a_database_address_gets_its_driver(dotenv: Path, given: str, url: str) 
 
 
 @pytest.mark.parametrize(
-    "given", ["h:x/n", "a,b:x/n", "a,/n", "a,[::1]/n", "h/n?target_session_attrs=standby", "u:CANARY@a,b:x/n"]
+    "given",
+    [
+        *("h:x/n", "a,b:x/n", "a,/n", "a,[::1]/n", "h/n?target_session_attrs=standby", "u:CANARY@a,b:x/n"),
+        *("u:CAN@ARY@h/n", "u:CAN/ARY@h/n", "u:CAN#ARY@h/n"),  # passwords as they are
+    ],
 )
 def test_a_database_address_that_is_none_is_a_sentence(dotenv: Path, given: str) -> None:
     with pytest.raises(SettingsError) as wrong:
         made(dotenv, DATABASE_URL=f"postgresql://{given}")
-    assert "DATABASE_URL" in wrong.value.text("en") and given not in wrong.value.text("ja") + repr(wrong.value)
+    assert "DATABASE_URL" in wrong.value.text("en") and "%2F" in wrong.value.text("ja")
+    assert given not in wrong.value.text("ja") + repr(wrong.value)
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,16 @@ async def test_settings_that_do_not_load_are_all_said_at_once(
         expect([one for one in findings if parts[0] in one.what.en], "fault", *parts, ".env", "kotae doctor")
 
 
+async def test_a_name_that_is_no_setting_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = tmp_path / ".env"
+    env.write_text(f"KOTAE_HOME={tmp_path}\nKOTAE_TIMEZOEN=Asia/Tokyo\nOTHER_TIMEZONE=Asia/Tokyo\n", encoding="utf-8")
+    monkeypatch.setenv("KOTAE_COFFEE", "black")
+    findings = [one for one in await diagnose(env_file=env) if one.about.key == "settings"]
+    assert [one.level for one in findings] == ["warning", "warning"]
+    expect(findings[:1], "warning", "KOTAE_COFFEE", ".env.example", "効果がありません")
+    expect(findings[1:], "warning", "KOTAE_TIMEZOEN is set", "Write KOTAE_TIMEZONE,")
+
+
 async def test_a_settings_file_in_another_encoding_is_said(tmp_path: Path) -> None:
     env = tmp_path / ".env"
     env.write_bytes("KOTAE_DEFAULT_COLLECTION=資料".encode("cp932"))
@@ -277,6 +287,12 @@ def test_the_command_asks_the_platforms_that_are_set_up(tmp_path: Path, unused_t
         assert findings[platform]["level"] == "fault" and "cannot be reached" in findings[platform]["what"]
 
 
+def test_a_log_level_that_is_none_is_a_finding(tmp_path: Path) -> None:
+    done = kotae("doctor", "--json", home=tmp_path / "home", KOTAE_LOG_LEVEL="loud")
+    (found,) = json.loads(done.stdout)["findings"]
+    assert done.returncode == 2 and "KOTAE_LOG_LEVEL" in found["what"] and not done.stderr
+
+
 # -- this machine ---------------------------------------------------------------------------------------------------
 
 
@@ -318,6 +334,14 @@ async def test_a_home_on_a_full_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path, 2**20) as disk:
         disk.leave(0)
         expect(await found("home", at(disk.folder)), "fault", "No space left", "Free some space", "空きを作って")
+
+
+@pytest.mark.parametrize("name", ["", "new"])
+async def test_a_home_on_a_disk_that_is_read_only(tmp_path: Path, name: str) -> None:
+    with small_disk(tmp_path, 2**20) as disk:
+        disk.forbid_writing()
+        found_there = await found("home", at(disk.folder / name))
+        expect(found_there, "fault", "Read-only", "mount it writable", "マウントし直す")
 
 
 async def test_a_restore_that_was_cut_short(tmp_path: Path) -> None:
@@ -494,25 +518,35 @@ async def test_an_index_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "vectors").exists()
 
 
-@pytest.mark.parametrize("lost", ["deleted", "empty"])
+@pytest.mark.parametrize("lost", ["deleted", "nothing", "empty"])
 async def test_a_database_that_does_not_know_the_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     settings = await taught(tmp_path, monkeypatch)
     (tmp_path / "kotae.db").unlink()
+    if lost == "nothing":
+        (tmp_path / "kotae.db").touch()
     if lost == "empty":
         database(tmp_path)
     for subject, what in (("documents", "保存してある文書"), ("store", "検索インデックス")):
         steps = ("does not know", "kotae restore", "kotae reindex --set-aside", what, "どちらもできない場合")
         expect(await found(subject, settings), "fault", *steps)
     assert len(list((tmp_path / "documents").glob("??/*.md"))) == 2
-    assert (tmp_path / "kotae.db").exists() == (lost == "empty")
+    assert (tmp_path / "kotae.db").exists() == (lost != "deleted")
 
 
 async def test_an_index_that_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = await taught(tmp_path, monkeypatch)
     (tmp_path / "vectors" / "hash" / "shard" / "edge_config.json").write_text("{", encoding="utf-8")
     expect(await found("store", settings), "fault", "cannot be read", "kotae reindex --set-aside", "読み込めません")
+
+
+async def test_an_index_whose_passages_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are counted all the same: the engine counts what stands elsewhere."""
+    settings = await taught(tmp_path, monkeypatch)
+    for page in (tmp_path / "vectors" / "hash" / "shard").glob("segments/*/payload_storage/page_*.dat"):
+        page.write_bytes(b"\xff" * page.stat().st_size)
+    expect(await found("store", settings), "fault", "does not answer", "kotae reindex --set-aside")
 
 
 async def test_an_index_of_another_embedder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,6 +614,14 @@ async def test_a_qdrant_server_that_is_not_there(
 async def test_the_embedder_that_is_there(tmp_path: Path) -> None:
     (finding,) = await found("embedder", at(tmp_path))
     assert finding.level == "ok" and "384" in finding.what.en, finding
+
+
+async def test_an_embedder_whose_weights_have_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under a service's user, whose home is not there."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    said = ("could not be prepared", "HOME decides", str(tmp_path / "file" / ".cache"), "語句だけで検索")
+    expect(await found("embedder", at(tmp_path)), "fault", *said)
 
 
 async def test_an_embedder_nobody_has_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

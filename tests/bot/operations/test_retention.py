@@ -348,6 +348,21 @@ async def test_old_lines_of_the_chat_log_go_and_old_files_with_them(sqlite_url: 
     assert (tmp_path / "agent_chat.log.4").read_text(encoding="utf-8") == line % (new, "現在")
 
 
+async def test_old_copies_from_before_upgrades_go(sqlite_url: str, tmp_path: Path) -> None:
+    """They hold all that was older still."""
+    file = file_of(sqlite_url)
+    assert file is not None
+    old, new = (file.with_name(f"kotae-000{n}-20260101T000000.backup.db") for n in (1, 2))
+    other = file.with_name("kotae.sql")
+    for path, moment in ((old, OLD), (new, NEW), (other, OLD)):
+        path.write_bytes(b"")
+        os.utime(path, (moment.timestamp(), moment.timestamp()))
+    engine = connect(sqlite_url)
+    await retain(engine, tmp_path / "no.log", keep=KEEP, now=NOW)
+    await engine.dispose()
+    assert not old.exists() and new.exists() and other.exists()
+
+
 async def test_every_day_until_cancelled_whatever_fails(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
     old = await kept.asked(OLD)
     slept: list[float] = []

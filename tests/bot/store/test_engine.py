@@ -439,6 +439,18 @@ async def test_a_look_at_whether_it_takes_writes_really_writes(sqlite_url: str, 
     await store.dispose()
 
 
+async def test_a_file_that_was_moved_away_while_it_is_open_is_said(sqlite_url: str, tmp_path: Path) -> None:
+    """SQLite writes on, to what nobody finds again."""
+    store = connect(sqlite_url)
+    await names(store)
+    (tmp_path / "kotae.db").rename(tmp_path / "elsewhere.db")
+    await names(store)
+    with pytest.raises(StoreError) as gone:
+        await probe(store)
+    assert "moved or deleted" in gone.value.text("en") and "起動し直して" in gone.value.text("ja")
+    await store.dispose()
+
+
 async def test_a_read_only_database_is_said(sqlite_url: str, tmp_path: Path) -> None:
     engine = connect(f"sqlite+aiosqlite:///file:{tmp_path / 'kotae.db'}?mode=ro&uri=true")
     with pytest.raises(StoreError) as refused:

@@ -5,6 +5,7 @@ import asyncio
 import json
 import math
 import random
+import shutil
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterable
@@ -654,6 +655,31 @@ async def test_the_dense_vectors_of_a_document_are_those_of_its_living_passages(
     await index.retire("f", died=2)
     assert [passage.text async for passage, _ in index.vectors("f")] == ["later"]
     assert [passage async for passage, _ in index.vectors("g")] == []
+
+
+def scramble(folder: Path) -> None:
+    for page in folder.rglob("segments/*/payload_storage/page_*.dat"):
+        page.write_bytes(b"\xff" * page.stat().st_size)
+
+
+async def test_a_store_whose_passages_cannot_be_read_is_not_healthy(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    assert await index.healthy()  # an empty one is
+    await index.put([point("d", n, text=str(n)) for n in range(40)])
+    await index.close()
+    scramble(tmp_path)
+    again = await opened(tmp_path)
+    assert not await again.healthy()
+    await again.close()
+
+
+async def test_a_store_that_was_deleted_while_it_is_open_is_not_healthy(tmp_path: Path) -> None:
+    index = await opened(tmp_path / "store")
+    await index.put([point("d", 1)])
+    assert await index.healthy()
+    shutil.rmtree(tmp_path / "store")
+    assert not await index.healthy()
+    await index.close()
 
 
 # -- the folder -----------------------------------------------------------------------------------------------------

@@ -234,16 +234,16 @@ def test_metrics_have_bounded_labels(client: httpx.Client) -> None:
     assert before.headers["content-type"].startswith("text/plain")
     client.post("/chat", json={"query": "When do ships moor at pier seven?", "session_id": "canary-session"})
     after = client.get("/metrics")
-    assert "canary" not in after.text and 'kotae_turns_total{outcome="answered"}' in after.text
+    assert "canary" not in after.text and 'kotae_turns{outcome="answered"}' in after.text
 
     def series(response: httpx.Response) -> dict[str, float]:
         lines = [line for line in response.text.splitlines() if not line.startswith("#")]
         return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
 
-    grown = (
-        series(after)['kotae_turns_total{outcome="answered"}'] - series(before)['kotae_turns_total{outcome="answered"}']
-    )
-    assert grown == 1 and series(after).keys() == series(before).keys()
+    answered = 'kotae_turns{outcome="answered"}'
+    assert series(after)[answered] - series(before)[answered] == 1 and series(after).keys() == series(before).keys()
+    assert series(after)['kotae_part_up{part="database"}'] == series(after)['kotae_part_up{part="store"}'] == 1
+    assert " counter" not in after.text  # what is kept grows less, too
     assert 0 <= series(after)["kotae_loop_lag_seconds"] < 60
 
 

@@ -16,6 +16,7 @@ from agent.conversation import Ask
 from agent.events import Events, Thought
 from bot.app import Application
 from bot.store.engine import connect
+from bot.store.feedback import Votes
 from tests.adapters.service import Service
 from tests.bot.acting import ANSWER, fails, says
 
@@ -133,7 +134,8 @@ class BrokenIndex:
 
 
 def without_database(app: Application) -> Application:
-    return replace(app, data=replace(app.data, engine=connect("sqlite+aiosqlite:////nowhere/canary/kotae.db")))
+    nowhere = connect("sqlite+aiosqlite:////nowhere/canary/kotae.db")
+    return replace(app, data=replace(app.data, engine=nowhere, votes=Votes(nowhere)))
 
 
 def without_home(app: Application) -> Application:
@@ -171,12 +173,17 @@ def test_readiness_names_what_does_not_work(
         response = client.get("/readyz")
         japanese = client.get("/readyz", headers={"Accept-Language": "ja"}).json()["why"]
         assert client.get("/healthz").status_code == 200
+        measured = client.get("/metrics")
     assert response.status_code == (200 if status == "ready" else 503)
     found = response.json()
     wrong = {name: state for name, state in parts.items() if state in ("failed", "low")}
     assert found["status"] == status and found["parts"] == {"database": "ok", "store": "ok", "home": "ok"} | parts
     assert found["why"].keys() == japanese.keys() == wrong.keys() and "canary" not in response.text
     assert all(found["why"][name] != japanese[name] for name in wrong)
+    assert measured.status_code == 200 and "kotae_loop_lag_seconds" in measured.text
+    assert ("kotae_turns" in measured.text) == (parts.get("database") != "failed")
+    for name, state in found["parts"].items():
+        assert f'kotae_part_up{{part="{name}"}} {float(state in ("ok", "low"))}' in measured.text
 
 
 # -- a crowd --------------------------------------------------------------------------------------------------------
