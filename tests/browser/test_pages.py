@@ -41,6 +41,7 @@ async def looked_at(page: Page, name: str) -> None:
     assert await weak_texts(page) == []
     assert await nameless(page) == []
     assert await repeated_ids(page) == []
+    assert await page.locator(".kotae-chart [aria-label]").count() == 0  # in the drawing library's own English
     title = await page.locator("h1").inner_text()
     assert await page.title() == f"{title} – Kotae"
     if not name.startswith("trace"):

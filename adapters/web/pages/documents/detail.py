@@ -68,11 +68,11 @@ class OneDocument:
     async def build(self) -> None:
         """Raises LookupError."""
         language = self._who.language
+        ui.link(_ALL.to(language), "/documents")
         row = await self._row()
         if self._chunk is not None and self._chunk >= row.chunks:  # it has become shorter
             self._chunk = None
         titled(row.name)
-        ui.link(_ALL.to(language), "/documents")
         self._head = ui.column().classes("full-width")
         self._dialogs = ui.element("div")
         self._acts = Acts(self._site, self._who, self.show)

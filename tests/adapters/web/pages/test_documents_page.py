@@ -330,7 +330,12 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     user.find(kind=ui.input, content="Name").type("a,b")
     press(user, "do")
     await sees(user, "A collection's name must have 1 to 80 characters")
-    assert len(await site.app.knowledge.collections(site.app.readers)) == 4
+    described = await site.app.knowledge.collections(site.app.readers)
+    user.find(kind=ui.input, content="Name").clear().type("sample")
+    press(user, "do")
+    await sees(user, "There is already a collection of this name.")
+    assert await site.app.knowledge.collections(site.app.readers) == described
+    assert len(described) == 4
 
 
 async def test_a_collection_is_indexed_anew_and_deleted(visit: Visit, site: Site) -> None:
@@ -394,6 +399,13 @@ async def test_the_address_says_what_is_listed(visit: Visit, site: Site) -> None
     await user.open("/app/documents?collection=nowhere&scope=place:web:local:other&order=sideways")
     for name in ("ships.md", "piers.md", "salaries.md"):
         await sees(user, name)
+
+
+async def test_a_document_that_is_not_there_leads_to_those_that_are(visit: Visit) -> None:
+    user = visit()
+    await user.open("/app/documents?document=gone")
+    await sees(user, "That is not there, or you cannot see it.")
+    await user.should_see("All documents", kind=ui.link)
 
 
 async def test_documents_are_moved_to_another_collection(visit: Visit, site: Site) -> None:

@@ -67,6 +67,8 @@ async def test_a_repository_is_added_and_what_is_wrong_with_it_said(visit: Visit
     await user.open("/app/sources")
     press(user, "add")
     await sees(user, "such as https://github.com/team/handbook")
+    user.find("Follow it").click()
+    await sees(user, "“” is not an address of a repository that I follow")
     fill(user, "address", "/etc")
     user.find("Follow it").click()
     await sees(user, "can only be followed from the terminal")
@@ -75,6 +77,17 @@ async def test_a_repository_is_added_and_what_is_wrong_with_it_said(visit: Visit
     await sees(user, "git repository · 0 pages in handbook")
     source = await site.app.sources.get("handbook", AKI)
     assert (source.source.kind, source.source.added_by) == ("git", "web:aki")
+
+
+async def test_only_a_repository_has_a_branch_and_a_folder(visit: Visit) -> None:
+    user = visit("aki")
+    await user.open("/app/sources")
+    press(user, "add")
+    await user.should_see(marker="branch")
+    fill(user, "kind", "website")
+    await user.should_see(marker="address")
+    await user.should_not_see(marker="branch")
+    await user.should_not_see(marker="folder")
 
 
 async def test_who_is_no_editor_only_looks(visit: Visit, site: Site, tmp_path: Path) -> None:
