@@ -17,7 +17,7 @@ from adapters.web.visitor import Site, Visitor
 from bot.operations.metrics import PERIODS, Metrics
 from bot.records import Latency
 from bot.texts import COMPLAINTS, OUTCOMES, REASONS, TURN_OUTCOMES
-from bot.types import Place
+from bot.types import MissReason, Place
 from bot.unanswered.doubts import ALIKE
 from retrieval.i18n import Language, Text
 
@@ -61,7 +61,7 @@ _UNMEASURED = Text(
 _MISS_DAYS = Text(en="Misses by reason", ja="未解決の質問（理由別）")
 _COST_DAYS = Text(en="Tokens by model", ja="トークン（モデル別）")
 _WRONG = Text(en="Reasons of 👎", ja="👎 の理由")
-_COLOURED = ("reported", "low_confidence", "unknown")  # what both charts have is of one colour
+_COLOURED: tuple[MissReason, ...] = ("reported", "low_confidence", "unknown")  # what both charts have is of one colour
 _NO_REASON = Text(en="none given", ja="理由なし")
 _COLLECTIONS, _CHANNELS = Text(en="Collections", ja="コレクション"), Text(en="Channels", ja="チャンネル")
 _COLLECTION_NAMES = (

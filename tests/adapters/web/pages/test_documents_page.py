@@ -405,7 +405,7 @@ async def test_a_document_that_is_not_there_leads_to_those_that_are(visit: Visit
     user = visit()
     await user.open("/app/documents?document=gone")
     await sees(user, "That is not there, or you cannot see it.")
-    await user.should_see("All documents", kind=ui.link)
+    await user.should_see(kind=ui.link, content="All documents")
 
 
 async def test_documents_are_moved_to_another_collection(visit: Visit, site: Site) -> None:
