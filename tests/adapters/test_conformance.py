@@ -477,6 +477,22 @@ async def test_the_quotation_of_a_withdrawn_document_leaves_cards(place: World) 
         assert all("stale" not in post.data and not post.data["closed"] for post in posts_of)
 
 
+async def test_a_card_whose_question_is_gone_keeps_no_document_from_being_withdrawn(place: World) -> None:
+    async with place.process(says(Answered("Not found.", outcome="unknown"))) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Not found.")
+        shown = await card_of(it, place, "How long do refunds take?")
+        row = replace(shown.rows[0], details=("“The whale starts.”",), sources=(PLAN.passage.document_id,))
+        await it.adapter.announce(place.channel, replace(shown, title="", rows=(row,)), about="ask:1")
+        await place.deletes(asked)
+        await until(place.cards, lambda said: "changed or deleted the question" in "".join(said))
+        (kept,) = await it.bot.outbox.of("ask:1")
+        assert "sources" not in kept.data["row"] and "whale" not in str(kept.data)
+        await withdrawn(it, PLAN)
+        await place.quiet()
+        assert "changed or deleted the question" in "".join(await place.cards())
+
+
 # -- pages change ------------------------------------------------------------------------------------------------------
 
 BEFORE, NOW = "1" * 64, "2" * 64
