@@ -11,6 +11,7 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import buttons, form
 from adapters.web.pages.shared.layout import saying, titled
+from adapters.web.pages.shared.live import kept_live
 from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentRow
@@ -87,6 +88,10 @@ class OneDocument:
         await self.show()
         if self._chunk is not None:
             ui.run_javascript(_ARRIVED)
+        await kept_live(self._now, self.show)
+
+    async def _now(self) -> DocumentRow | None:
+        return await self._site.app.knowledge.document(self._id, self._who.readers)
 
     async def _find(self, row: DocumentRow) -> bool:
         """Point at the chunk that has the quotation: the one of the address, unless it stands in another by now."""
@@ -103,7 +108,7 @@ class OneDocument:
         return False
 
     async def _row(self) -> DocumentRow:
-        row = await self._site.app.knowledge.document(self._id, self._who.readers)
+        row = await self._now()
         if row is None:
             raise LookupError(self._id)
         return row

@@ -437,3 +437,13 @@ async def test_what_others_add_shows_by_itself(visit: Visit, site: Site) -> None
     await sees(user, "first.md")
     await added(site, "second.md", "# Second\n\nText.\n")
     await sees(user, "second.md")
+
+
+async def test_a_document_that_changes_while_it_is_read_shows_by_itself(visit: Visit, site: Site) -> None:
+    document_id = await added(site, "pier.md", "# Pier\n\nShips moor at pier nine.\n")
+    user = visit("ben")
+    await user.open(f"/app/documents?document={document_id}")
+    await sees(user, "pier nine")
+    await added(site, "pier.md", "# Pier\n\nShips moor at pier ten.\n")
+    await sees(user, "pier ten")
+    await user.should_not_see("pier nine")
