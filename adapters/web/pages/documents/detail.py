@@ -15,6 +15,7 @@ from adapters.web.pages.shared.live import kept_live
 from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentRow
+from bot.sources.sync import author_of
 from retrieval.i18n import Text, date_words
 from retrieval.types import Passage
 
@@ -48,6 +49,7 @@ _DESCRIBED = {
     "chunks": Text(en="Chunks", ja="チャンク数"),
     "language": Text(en="Language", ja="言語"),
     "author": Text(en="Added by", ja="登録者"),
+    "source": Text(en="Follows", ja="同期元"),
     "owner": Text(en="Looked after by", ja="担当者"),
     "added": Text(en="Added", ja="登録日時"),
     "changed": Text(en="This version added", ja="この版の登録日時"),
@@ -123,16 +125,23 @@ class OneDocument:
         await self._facts(row)
         await self._page(max(0, (self._chunk or 0) - 1), fresh=True)
 
+    async def _followed(self, row: DocumentRow) -> str:
+        """The name of the source that it follows, if there is one that is shown here."""
+        listed = await self._site.app.sources.listed(self._who.readers)
+        return next((one.source.name for one in listed if author_of(one.source) == row.author), "")
+
     async def _facts(self, row: DocumentRow) -> None:
         language = self._who.language
         owner = await self._site.app.bot.asking.name(row.owner) if row.owner else ""
+        followed = await self._followed(row)
         values: dict[str, str | datetime] = {
             "collection": row.collection,
             "readers": readers_of(row.scope, self._who),
             "title": row.title,
             "chunks": str(row.chunks),
             "language": _LANGUAGES[row.language].to(language),
-            "author": row.author,
+            "author": "" if followed else row.author,
+            "source": followed,
             "owner": owner,
             "added": row.added_at,
             "changed": row.updated_at,

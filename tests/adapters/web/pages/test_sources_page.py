@@ -96,3 +96,13 @@ async def test_who_is_no_editor_only_looks(visit: Visit, site: Site, tmp_path: P
     await ben.open("/app/sources")
     await ben.should_see("folder · 1 page in wiki")
     assert not [one for one in ben.find(kind=ui.button).elements if one.text in ("Pause", "Remove", "Sync now")]
+
+
+async def test_a_document_names_the_source_that_it_follows(visit: Visit, site: Site, tmp_path: Path) -> None:
+    await follow(site, written(tmp_path / "handbook", 1))
+    (page,) = await site.app.data.documents.listed(AKI, collection="wiki")
+    user = visit("ben", language="ja")
+    await user.open(f"/app/documents?document={page.id}")
+    await sees(user, "wiki")
+    assert len(user.find(content="wiki", kind=ui.label).elements) == 2  # also the collection
+    await user.should_not_see(page.author)
