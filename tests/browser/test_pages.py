@@ -181,7 +181,7 @@ async def test_the_message_field_has_the_focus_and_is_two_tabs_away(visit: Visit
 
 
 async def test_what_is_not_confirmed_leaves_the_focus_where_it_was(visit: Visit) -> None:
-    page = await visit("/")
+    page = await visit("/", member="ben")  # whose question is the last
     await page.locator(f"{ROOM} .kotae-replies").last.click()
     await expect(page.locator(f"{THREAD} textarea")).to_be_focused()
     delete = page.locator(f"{THREAD} .kotae-own").get_by_role("button", name="Delete").first
