@@ -2036,6 +2036,18 @@ MUTATIONS = (
         ("tests/bot/store/test_store.py::test_the_name_of_a_private_places_collection_goes_with_its_last_document",),
     ),
     Mutation(
+        "a card that lost its lines keeps no document from being forgotten",
+        "bot/store/withdrawal.py",
+        ("strict=False))  # older cards", "strict=True))  # older cards"),
+        (f"{WITHDRAWN}::test_a_card_that_lost_its_lines_keeps_no_document",),
+    ),
+    Mutation(
+        "a card that loses its lines loses what they quoted",
+        "adapters/shared/digest_cards.py",
+        ('        row.pop("sources", None)  # of the details\n', ""),
+        (f"{CONFORMANCE}::test_a_card_whose_question_is_gone_keeps_no_document_from_being_withdrawn",),
+    ),
+    Mutation(
         "cards lose what was withdrawn",
         "bot/store/withdrawal.py",
         ("    _strip(db, documents)\n", ""),

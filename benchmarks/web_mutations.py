@@ -33,6 +33,30 @@ ALL_PAIRS = f"{PAGES}/test_answers_page.py"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
+        "a new collection takes no other's description",
+        "bot/store/collections.py",
+        (
+            'made.on_conflict_do_nothing(index_elements=["name"])',
+            'made.on_conflict_do_update(index_elements=["name"], set_={"description": description})',
+        ),
+        (f"{DOCUMENTS}::test_collections_are_made_and_merged_and_what_cannot_be_is_said",),
+    ),
+    (
+        "a message is deleted only when that is confirmed",
+        "adapters/web/pages/channel/forms.py",
+        ("            if await confirmed(_SURE.to(language), DELETE.to(language), language):\n", "            if True:\n"),
+        (f"{CHANNEL}::test_one_s_own_words_are_edited_and_deleted",),
+    ),
+    (
+        "a question about a file that came with it is suggested to nobody",
+        "bot/store/conversations.py",
+        (", documents.c.scope.in_((EVERYONE, TEAM)))", ")"),
+        (
+            "tests/bot/turns/test_suggestions.py"
+            "::test_only_public_questions_with_a_sure_answer_from_the_team_s_documents_are_suggested",
+        ),
+    ),
+    (
         "a pair that has changed meanwhile is not overwritten",
         "bot/knowledge/pair_documents.py",
         ("    if was not in pairs:\n        raise RAGToolError(_CHANGED)\n", ""),

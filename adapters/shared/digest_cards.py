@@ -87,6 +87,7 @@ def _closed(card: Post, gone: Collection[int], language: Language) -> Post:
     row = dict(card.data["row"])
     if gone:  # what it lists besides may be theirs
         row |= {"details": [], "links": []}
+        row.pop("sources", None)  # of the details
     if gone and (reference_of(card) in gone or gone == set(card.data["questions"])):
         number = _NUMBER.match(row["text"])
         row["text"] = (number[0] if number else "") + _TAKEN_BACK.to(language)

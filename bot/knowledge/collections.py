@@ -100,6 +100,11 @@ class StoredDocuments:
 
     # -- collections ------------------------------------------------------------------------------------------------
 
+    async def create(self, name: str, description: str) -> None:
+        check_name(name)
+        if not await self._collections.create(name, description):
+            raise RAGToolError(_TAKEN)
+
     async def describe(self, name: str, description: str) -> None:
         check_name(name)
         await self._collections.describe(name, description)

@@ -159,8 +159,14 @@ class Curation:
 
     # -- collections ------------------------------------------------------------------------------------------------
 
+    async def create(self, person: Curator, name: str, description: str) -> None:
+        """Make a collection. Raises RAGToolError for a bad or taken name."""
+        self._as_editor(person)
+        await self._knowledge.create(name, description)
+        await self._note(person, "create", name, description)
+
     async def describe(self, person: Curator, name: str, description: str) -> None:
-        """Make a collection, or say anew what it is about."""
+        """Say anew what a collection is about."""
         self._as_editor(person)
         await self._knowledge.describe(name, description)
         await self._note(person, "describe", name, description)

@@ -343,6 +343,10 @@ class KnowledgeBase:
 
     # -- collections ------------------------------------------------------------------------------------------------
 
+    async def create(self, name: str, description: str) -> None:
+        """Make a collection. Raises RAGToolError for a bad or taken name."""
+        await self._shelves.create(name, description)
+
     async def describe(self, name: str, description: str) -> None:
         """Make a collection, or give it another description for the router. Raises RAGToolError for a bad name."""
         await self._shelves.describe(name, description)

@@ -431,7 +431,7 @@ def check_location(location: str, *, local: bool) -> str:
         if parts.password or (parts.username and parts.scheme == "https"):
             raise SourceError(_SECRET)
         return location
-    if parts.scheme in ("", "file", "http"):
+    if location and parts.scheme in ("", "file", "http"):
         if not local:
             raise SourceError(_LOCAL if parts.scheme != "http" else _ADDRESS, location=location[:200])
         return location

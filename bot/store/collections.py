@@ -73,6 +73,13 @@ class Collections:
                 there = ", ".join(sorted(known)) or _NONE.to(language)
                 raise CollectionNotFoundError(_UNKNOWN, name=name, names=there)
 
+    async def create(self, name: str, description: str) -> bool:
+        """Make a collection. False, and nothing changes: there is one of that name, whoever may read it."""
+        made = insert(self._engine, collections).values(
+            name=name, description=description, created_at=datetime.now(UTC)
+        )
+        return bool(await execute(self._engine, made.on_conflict_do_nothing(index_elements=["name"])))
+
     async def describe(self, name: str, description: str) -> None:
         """Make a collection, or give it another description."""
         made = insert(self._engine, collections).values(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost, PageChange
@@ -15,7 +15,7 @@ from bot.store.engine import Store, at_place, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
 from bot.types import Audience, Incoming, Place
-from retrieval.types import Readers
+from retrieval.types import EVERYONE, TEAM, Readers
 
 MAX_EXCHANGES = 10
 MAX_CHARACTERS = 8_000
@@ -84,13 +84,16 @@ class Conversations(Store):
         return {row.name for row in await rows(self._engine, wanted)}
 
     async def answered_publicly(self, *, limit: int) -> list[tuple[str, str]]:
-        """The latest questions of public places that were answered surely, and by whom they were asked."""
+        """The latest questions of public places that were answered surely from what the whole team may still read, and
+        by whom they were asked."""
+        cited = select(sources.c.turn).join(documents, documents.c.id == sources.c.document)
+        cited = cited.where(sources.c.turn == answers.c.turn, sources.c.cited, documents.c.scope.in_((EVERYONE, TEAM)))
         wanted = (
             select(turns.c.text, turns.c.author)
             .join(answers, answers.c.turn == turns.c.id)
             .where(turns.c.audience == "public", turns.c.platform.in_(_TALKED), turns.c.text != "")
             .where(answers.c.outcome == "answered", ~answers.c.unsure)
-            .where(exists().where(sources.c.turn == answers.c.turn, sources.c.cited))
+            .where(cited.exists())
             .order_by(answers.c.answered_at.desc())
             .limit(limit)
         )

@@ -119,7 +119,7 @@ def _strip(db: Connection, documents: Collection[str]) -> None:
     quoting = select(posts).where(posts.c.kind == "card", posts.c.data["row"]["sources"].as_string().is_not(None))
     for card in db.execute(quoting).all():
         row: dict[str, Any] = dict(card.data["row"])
-        marked = list(zip(row["details"], row["sources"], strict=True))
+        marked = list(zip(row["details"], row["sources"], strict=False))  # older cards lost their lines alone
         kept = [(line, source) for line, source in marked if source not in documents]
         if len(kept) < len(marked):
             row |= {"details": [line for line, _ in kept], "sources": [source for _, source in kept]}

@@ -14,6 +14,7 @@ from sqlalchemy import func, select, update
 from adapters.runner import PeopleReach
 from agent.events import Answered, Citation, Thought, ToolReturned
 from bot.access import readers
+from bot.database import Database, database
 from bot.records import AuditRecord, DocumentRow
 from bot.store.changed_documents import ChangedDocuments
 from bot.store.channel_settings import ChannelSettings
@@ -29,7 +30,7 @@ from bot.turns.withdrawal import WITHDRAWN
 from bot.types import EDITS, Audience, Card, CardRow, Place, Preferences
 from bot.unanswered.digest_card import offers
 from retrieval.types import TEAM, Hit, Passage, SearchMetrics
-from tests.adapters.acting import Held, answers, misses, until
+from tests.adapters.acting import Held, answers, misses, settings, until
 from tests.adapters.worlds import Process, World, world
 from tests.bot.acting import says
 
@@ -413,9 +414,9 @@ QUOTING = (
 )
 
 
-async def withdrawn(it: Process, *hits: Hit) -> None:
+async def withdrawn(data: Database, *hits: Hit) -> None:
     names = {hit.passage.document_id: hit.passage.document for hit in hits}
-    await change(it.data.engine, lambda db: withdraw(db, names, datetime.now(UTC)))
+    await change(data.engine, lambda db: withdraw(db, names, datetime.now(UTC)))
 
 
 async def test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_posted(place: World) -> None:
@@ -425,13 +426,14 @@ async def test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_
         asked = await place.says(BETTER)
         (_, before) = await place.answered(asked, "pier seven")
         assert "The whale starts" in before
-        await withdrawn(it, PLAN)
+        await withdrawn(it.data, PLAN)
         await until(lambda: place.thread(asked), lambda said: len(said) == 1 and "The whale starts" not in said[0])
         await place.quiet()
         (shown,) = await place.thread(asked)
         assert WITHDRAWN.en in shown and "pier seven" in shown and "plan.md" not in shown
         assert len(it.player.asks) == 1
-        await withdrawn(it, PIER)
+    async with database(settings(place.home)) as data:
+        await withdrawn(data, PIER)
     async with place.process() as it:
         await until(lambda: place.thread(asked), lambda said: "pier seven" not in "".join(said))
         await place.quiet()
@@ -450,7 +452,7 @@ async def test_steps_go_with_a_document_that_was_found_and_not_cited(place: Worl
         asked = await place.says(BETTER)
         (_, before) = await place.answered(asked, "pier seven")
         signs = place.signs()
-        await withdrawn(it, PLAN)
+        await withdrawn(it.data, PLAN)
         kept = await rows(it.data.engine, select(posts.c.data).where(posts.c.kind == "steps"))
         drawn = await rows(it.data.engine, select(messages.c.text, messages.c.data).where(messages.c.kind == "steps"))
         assert "whale" not in f"{kept}{drawn}"
@@ -469,12 +471,28 @@ async def test_the_quotation_of_a_withdrawn_document_leaves_cards(place: World) 
         row = replace(row, details=("Asked.", "“The whale starts.”"), sources=("", PLAN.passage.document_id))
         await it.adapter.announce(place.channel, replace(shown, title="", rows=(row,)), about="ask:1")
         await until(place.cards, lambda said: "The whale starts" in "".join(said))
-        await withdrawn(it, PLAN)
+        await withdrawn(it.data, PLAN)
         await until(place.cards, lambda said: "The whale starts" not in "".join(said))
         (card,) = await place.cards()
         assert WITHDRAWN.en in card and "How long do refunds take?" in card and "Asked." in card
         posts_of = await it.bot.outbox.of("ask:1")
         assert all("stale" not in post.data and not post.data["closed"] for post in posts_of)
+
+
+async def test_a_card_whose_question_is_gone_keeps_no_document_from_being_withdrawn(place: World) -> None:
+    async with place.process(says(Answered("Not found.", outcome="unknown"))) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Not found.")
+        shown = await card_of(it, place, "How long do refunds take?")
+        row = replace(shown.rows[0], details=("“The whale starts.”",), sources=(PLAN.passage.document_id,))
+        await it.adapter.announce(place.channel, replace(shown, title="", rows=(row,)), about="ask:1")
+        await place.deletes(asked)
+        await until(place.cards, lambda said: "changed or deleted the question" in "".join(said))
+        (kept,) = await it.bot.outbox.of("ask:1")
+        assert "sources" not in kept.data["row"] and "whale" not in str(kept.data)
+        await withdrawn(it.data, PLAN)
+        await place.quiet()
+        assert "changed or deleted the question" in "".join(await place.cards())
 
 
 # -- pages change ------------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ async def looked_at(page: Page, name: str) -> None:
     assert await weak_texts(page) == []
     assert await nameless(page) == []
     assert await repeated_ids(page) == []
+    assert await page.locator(".kotae-chart [aria-label]").count() == 0  # in the drawing library's own English
     title = await page.locator("h1").inner_text()
     assert await page.title() == f"{title} – Kotae"
     if not name.startswith("trace"):
@@ -177,6 +178,20 @@ async def test_the_message_field_has_the_focus_and_is_two_tabs_away(visit: Visit
     await expect(reply).to_be_focused()  # where the conversation is
     await page.get_by_role("button", name="Close the thread").click()
     await expect(field).to_be_focused()
+
+
+async def test_what_is_not_confirmed_leaves_the_focus_where_it_was(visit: Visit) -> None:
+    page = await visit("/", member="ben")  # whose question is the last
+    await page.locator(f"{ROOM} .kotae-replies").last.click()
+    await expect(page.locator(f"{THREAD} textarea")).to_be_focused()
+    delete = page.locator(f"{THREAD} .kotae-own").get_by_role("button", name="Delete").first
+    await delete.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog")).to_contain_text("Delete this message?")
+    await settled(page)
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(delete).to_be_focused()
 
 
 async def test_times_are_the_browsers_from_the_first_look_on(visit: Visit) -> None:

@@ -155,6 +155,41 @@ async def test_a_file_that_was_dropped_answers(visit: Visit) -> None:
     await expect(answer.locator(".kotae-source").first).to_contain_text("SPARSE 2024 INV 1234 borderless table")
 
 
+async def test_a_file_for_the_next_question_can_be_taken_back(visit: Visit) -> None:
+    page = await visit("/", language="ja")
+    await drop(page, "tea.png", b"\x89PNG\r\n\x1a\n", "image/png")
+    await page.get_by_role("dialog").get_by_role("button", name="次の質問にだけ添付").click()
+    attached = page.locator(f"{ROOM} .kotae-attached")
+    await expect(attached).to_contain_text("tea.png")
+    await attached.get_by_role("button", name="ファイルを添付しない").click()
+    await expect(attached).not_to_contain_text("tea.png")
+    await ask(page, "出張の日当はいくらですか？")
+    await expect(page.locator(f"{THREAD} {MESSAGES}").first).not_to_contain_text("tea.png")
+
+
+async def test_what_went_wrong_is_closed_by_a_button_that_is_seen(visit: Visit) -> None:
+    page = await visit("/documents", language="ja")
+    await page.get_by_role("button", name="新しいコレクション").click()
+    await page.get_by_role("dialog").get_by_role("button", name="保存").click()
+    close = page.locator(".q-notification").get_by_role("button", name="閉じる")
+    await expect(close).to_be_visible()
+    white = "getComputedStyle(document.querySelector('.q-notification')).color"
+    assert await close.evaluate("(button) => getComputedStyle(button).color") == await page.evaluate(white)
+    await close.click()
+    await expect(close).to_have_count(0)
+
+
+async def test_a_collection_leads_to_its_documents(visit: Visit) -> None:
+    page = await visit("/documents", width=390)
+    document = page.get_by_role("link", name="ja/onboarding.md")
+    await expect(document).not_to_be_in_viewport()
+    await page.get_by_role("link", name="sample").click()
+    await page.wait_for_url("**/documents?collection=sample")
+    await ready(page)
+    await expect(page.locator(".kotae-documents a").first).to_be_in_viewport()
+    await expect(page.get_by_label("Name or title").first).to_be_in_viewport()
+
+
 async def test_two_browsers_see_each_other(visit: Visit) -> None:
     aki, ben = await visit("/"), await visit("/", member="ben", language="ja")
     await write(aki, "lunch at noon?", mention=False)

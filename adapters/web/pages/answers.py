@@ -81,7 +81,6 @@ class _Pairs:
         self._answers = site.app.answers
         self._curating = site.app.curating
         self._knowledge = site.app.knowledge
-        self._zone = site.app.settings.timezone
         self._who = who
         self._start = 0
         self._asked = 0  # lists asked for: only the last one is shown
@@ -230,11 +229,11 @@ class _Pairs:
 
     def _facts(self, one: ExpertAnswer) -> list[str]:
         language = self._who.language
-        day = one.row.added_at.astimezone(self._zone).date().isoformat()
+        day = one.row.added_at.astimezone(self._who.zone).date().isoformat()
         said = _WRITTEN if one.row.author else _UNSIGNED
         facts = [said.to(language, author=one.row.author, day=day)]
         if one.edited is not None and one.edited.at is not None:
-            edited = one.edited.at.astimezone(self._zone).date().isoformat()
+            edited = one.edited.at.astimezone(self._who.zone).date().isoformat()
             facts.append(_EDITED.to(language, editor=one.edited.actor.partition(":")[2], day=edited))
         return [*facts, readers_of(one.row.scope, self._who)]
 

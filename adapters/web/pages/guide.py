@@ -250,7 +250,7 @@ async def _facts(site: Site, who: Visitor) -> list[tuple[Text, str]]:
         ),
         (
             Text(en="Database", ja="データベース"),
-            f"SQLite, {here}"
+            f"SQLite · {here}"
             if settings.database is None
             else f"{urlsplit(settings.database_url).scheme.split('+')[0]}, "
             + _SERVER.to(language, host=_host(settings.database_url)),

@@ -17,7 +17,8 @@ from adapters.web.visitor import Site, Visitor
 from bot.operations.metrics import PERIODS, Metrics
 from bot.records import Latency
 from bot.texts import COMPLAINTS, OUTCOMES, REASONS, TURN_OUTCOMES
-from bot.types import Place
+from bot.types import MissReason, Place
+from bot.unanswered.doubts import ALIKE
 from retrieval.i18n import Language, Text
 
 _TITLE = Text(en="Metrics", ja="メトリクス")
@@ -33,9 +34,9 @@ _NONE = Text(
 _DAYS_OF = Text(en="The days are those of {zone}.", ja="日付は {zone} の日付です。")
 _ONCE = Text(
     en="Every question has one outcome. A miss is a question that was not found, got an unsure answer, or was reported "
-    "with 👎; it counts once.",
+    "with 👎; it counts once. Without a language model an unsure answer is a miss only when {n} people ask alike.",
     ja="質問ごとに結果は 1 つです。未解決は、情報なし・確信度の低い回答・👎 の報告のいずれかで、1 つの質問を 1 "
-    "件と数えます。",
+    "件と数えます。言語モデルを使わない場合、確信度の低い回答は、{n} 人が同じことを尋ねたときに未解決になります。",
 )
 _ASKED, _ANSWERED = Text(en="Questions", ja="質問"), Text(en="Answered", ja="回答済み")
 _OTHERWISE = Text(en="declined or outage", ja="対象外・障害")
@@ -60,6 +61,7 @@ _UNMEASURED = Text(
 _MISS_DAYS = Text(en="Misses by reason", ja="未解決の質問（理由別）")
 _COST_DAYS = Text(en="Tokens by model", ja="トークン（モデル別）")
 _WRONG = Text(en="Reasons of 👎", ja="👎 の理由")
+_COLOURED: tuple[MissReason, ...] = ("reported", "low_confidence", "unknown")  # what both charts have is of one colour
 _NO_REASON = Text(en="none given", ja="理由なし")
 _COLLECTIONS, _CHANNELS = Text(en="Collections", ja="コレクション"), Text(en="Channels", ja="チャンネル")
 _COLLECTION_NAMES = (
@@ -123,7 +125,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
             ),
         ]
     )
-    ui.label(_ONCE.to(language)).classes("kotae-quiet")
+    ui.label(_ONCE.to(language, n=ALIKE)).classes("kotae-quiet")
     if not asked and not any(day.searches for day in sums.searches):
         components.empty(_NONE.to(language))
     _charts(found, language)
@@ -142,8 +144,8 @@ def _charts(found: Metrics, language: Language) -> None:
             components.chart(_BY_DAY.to(language), days, series, stacked=True)
         with _box(_MISS_DAYS, language):
             misses = {
-                said.to(language): [dict(one.reasons).get(name, 0) for one in sums.misses]
-                for name, said in REASONS.items()
+                REASONS[name].to(language): [dict(one.reasons).get(name, 0) for one in sums.misses]
+                for name in _COLOURED
             }
             components.chart(_MISS_DAYS.to(language), [_day(one.day) for one in sums.misses], misses, stacked=True)
         with _box(_TIMES, language):

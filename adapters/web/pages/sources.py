@@ -143,6 +143,8 @@ class _Sources:
                     ("collection", _COLLECTION),
                 )
             ]
+            for only in fields[2:4]:  # branch and folder
+                only.bind_visibility_from(kind, "value", value="git")
 
             async def save() -> None:
                 with saying(language):

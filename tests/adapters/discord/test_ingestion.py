@@ -197,7 +197,7 @@ async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) 
         await adds(text=f"see {link}", title="Keys")
         await adds(text="The list of piers is at https://wiki.example/piers.")
         await fake.wait_for(done(fake, count=7))
-        assert set(await rows(here)) > {"Keys.md", "The list of piers is at https:／／wiki.example／piers..md"}
+        assert set(await rows(here)) > {"Keys.md", "The list of piers is at https:／／wiki.example／piers.md"}
 
 
 def test_what_is_a_link_to_a_message() -> None:

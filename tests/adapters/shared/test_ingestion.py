@@ -1,5 +1,5 @@
 """Whether a text that somebody gives to the knowledge means the message that a link in it leads to, on each
-platform."""
+platform, and what a text is called."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -74,3 +74,15 @@ def test_a_long_list_of_verdicts_ends_in_how_many_there_are_more() -> None:
     assert "27" in head and len(lines) == ingestion.LINES + 1 and lines[-1] == "… ほか 3 件"
     head, lines = ingestion.progress(replace(intake, files=files[: ingestion.LINES], language="en"))
     assert "24" in head and len(lines) == ingestion.LINES
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Our lift code is 4711.", "Our lift code is 4711.md"),
+        ("# 駐車場は 3 台です。\n\n申請が必要です。", "駐車場は 3 台です.md"),
+        ("...", "Pasted text.md"),
+    ],
+)
+def test_a_text_without_a_name_is_called_by_its_first_line(text: str, name: str) -> None:
+    assert ingestion.pasted(text, "", "en").name == name

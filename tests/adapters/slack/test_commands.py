@@ -394,7 +394,7 @@ async def test_where_the_bot_may_not_post_the_verdicts_go_to_whoever_asked(tmp_p
         await opened(slack, "U1")
         await slack.submits("U1", {"text": "Tea is at four."})
         (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
-        assert "Tea is at four..md: added to documents" in said.shown and said.channel == "C2"
+        assert "Tea is at four.md: added to documents" in said.shown and said.channel == "C2"
         assert not slack.posted("C2") and not await here.bot.ingestion.unfinished("slack")
 
 

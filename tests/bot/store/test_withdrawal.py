@@ -132,6 +132,13 @@ async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_post
     assert [one.message for one in await TurnStore(home.engine).unfinished("slack", now=NOW)] == ["1" * 32]
 
 
+async def test_a_card_that_lost_its_lines_keeps_no_document(home: Home) -> None:
+    row = {"text": "Gone.", "details": [], "links": [], "actions": [], "sources": ["", PLAN]}
+    await Outbox(home.engine).reserve(Post("ask:1", "card", 0, GENERAL, data={"row": row, "questions": []}))
+    await home.forget(PLAN)
+    assert await home.documents.get(PLAN) is None and await home.documents.get(PIER) is not None
+
+
 async def test_of_many_answers_that_are_shown_again_a_process_has_a_few_in_hand(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,11 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered, Citation, ToolReturned
+from bot.records import DocumentRow
 from bot.store.conversations import Conversations
+from bot.store.documents import Documents
 from bot.store.turns import TurnStore
+from bot.store.vector_stores import VectorStores
 from bot.turns.suggestions import LONGEST, AskedBy, suggested
 from bot.turns.trace import Recording
 from bot.types import Audience, Incoming, Place, Visibility
@@ -31,12 +34,24 @@ def test_what_most_people_asked_comes_first_then_the_latest_each_once() -> None:
     assert suggested(asked, "ja", 3) == ["経費の締切は？"]
 
 
-async def test_only_public_questions_with_a_sure_answer_from_documents_are_suggested(engine: AsyncEngine) -> None:
+def stored(id: str, scope: str) -> DocumentRow:
+    return DocumentRow(id * 32, "docs", scope, f"{id}.md", id, None, "h", "m", 1, "en", "U1", 1, NOW, NOW)
+
+
+async def test_only_public_questions_with_a_sure_answer_from_the_team_s_documents_are_suggested(
+    engine: AsyncEngine,
+) -> None:
     rows = TurnStore(engine)
-    hit = Hit(Passage("docs", "d" * 32, "a.md", 0, "text", TEAM), {}, 0.9)
+    await VectorStores(engine).open("e5", 384, "t1")
+    documents = Documents(engine, "e5")
+    await documents.commit(stored("d", TEAM), generation=1)
+    await documents.commit(stored("f", "thread:slack:T1:C1:1"), generation=2)
     cited = (Citation(1, "a.md", "docs", 0, "text"),)
 
-    async def asked(text: str, answer: Answered, seen: Visibility = "public", platform: str = "slack") -> None:
+    async def asked(
+        text: str, answer: Answered, seen: Visibility = "public", platform: str = "slack", source: str = "d"
+    ) -> None:
+        hit = Hit(Passage("docs", source * 32, "a.md", 0, "text", TEAM), {}, 0.9)
         place = Place(platform, "T1", "C1")
         message = Incoming(place, text, text, "U1", text, Audience(seen))
         claimed = (await rows.claim({text: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[text]
@@ -55,5 +70,8 @@ async def test_only_public_questions_with_a_sure_answer_from_documents_are_sugge
     await asked("unsure", Answered("Text. [1]", cited, unsure=True))
     await asked("unknown", Answered("Nothing.", outcome="unknown"))
     await asked("hello", Answered("Hello!"))
+    await asked("of a file that came with it", sure, source="f")
     assert await Conversations(engine).answered_publicly(limit=9) == [("public", "U1")]
     assert await Conversations(engine).answered_publicly(limit=0) == []
+    await documents.forget("d" * 32, generation=3)
+    assert await Conversations(engine).answered_publicly(limit=9) == []

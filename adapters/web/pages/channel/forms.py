@@ -7,7 +7,7 @@ from nicegui import ui
 from adapters.shared import expert_answers, feedback, ingestion
 from adapters.web.channel.rooms import Room
 from adapters.web.pages.shared.components import INTO
-from adapters.web.pages.shared.dialogs import CANCEL, answering, buttons, form
+from adapters.web.pages.shared.dialogs import CANCEL, answering, buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import RoomMessage
@@ -18,6 +18,11 @@ from retrieval.i18n import Text
 _SAVE = Text(en="Save", ja="保存")
 _SEND = Text(en="Send", ja="送信")
 _EDIT = Text(en="Edit the message", ja="メッセージを編集")
+DELETE = Text(en="Delete", ja="削除")
+_SURE = Text(
+    en="Delete this message? An answer to it goes with it, and neither can be brought back.",
+    ja="このメッセージを削除しますか？回答も一緒に削除され、元に戻せません。",
+)
 _ADD = Text(en="Add to knowledge", ja="ナレッジに追加")
 _ATTACH = Text(en="Only with my next question", ja="次の質問にだけ添付")
 _FILES = Text(en="Files: {names}", ja="ファイル: {names}")
@@ -75,6 +80,13 @@ class Forms:
                     dialog.close()
 
             buttons(dialog, _SAVE, save, language)
+
+    async def delete(self, message: RoomMessage) -> None:
+        """One's own message, if that is meant."""
+        language = self._who.language
+        with saying(language), self._ground:
+            if await confirmed(_SURE.to(language), DELETE.to(language), language):
+                await self._site.web.delete(self._who.member, message.id)
 
     async def add(self, files: Sequence[tuple[str, bytes]], thread: int | None, attach: Callable[[], None]) -> None:
         """Takes in files that were dropped: knowledge, or part of the next question."""

@@ -12,7 +12,7 @@ from adapters.shared import asking, expert_answers, feedback
 from adapters.web import markdown
 from adapters.web.channel import digest
 from adapters.web.channel.context import name_of
-from adapters.web.pages.channel.forms import Forms
+from adapters.web.pages.channel.forms import DELETE, Forms
 from adapters.web.pages.shared import components, dialogs
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
@@ -27,7 +27,7 @@ _EDITED = Text(en="(edited)", ja="（編集済み）")
 _DELETED = Text(en="This message was deleted.", ja="このメッセージは削除されました。")
 _REPLIES = Text(en="{n} repl{n:y|ies}", ja="返信 {n} 件")
 _REPLY = Text(en="Reply", ja="返信する")
-_EDIT, _DELETE = Text(en="Edit", ja="編集"), Text(en="Delete", ja="削除")
+_EDIT = Text(en="Edit", ja="編集")
 _TRACE = Text(en="How I found this", ja="回答の過程")
 _GONE = Text(
     en="This document is no longer available in this room.", ja="この文書は、このルームではもう閲覧できません。"
@@ -93,14 +93,10 @@ class Drawing:
     # -- people --------------------------------------------------------------------------------------------------------
 
     def _own(self, message: RoomMessage) -> None:
-        async def delete() -> None:
-            with saying(self.language):
-                await self.site.web.delete(self.who.member, message.id)
-
         with ui.row().classes("kotae-own"):
             for icon, said, do in (
                 ("edit", _EDIT, lambda: self._forms.edit(message)),
-                ("delete_outline", _DELETE, delete),
+                ("delete_outline", DELETE, lambda: self._forms.delete(message)),
             ):
                 ui.button(icon=icon, on_click=do).props(
                     f'flat round dense size=sm aria-label="{said.to(self.language)}"'

@@ -67,6 +67,8 @@ class MessageList:
         if found is None:
             del self._boxes[message]
             box.delete()
+            if self._empty is not None:
+                self._empty.set_visibility(not self._boxes)
         else:
             with box:
                 await self._drawing.draw(found, await self._replies([found]))

@@ -18,7 +18,7 @@ from adapters.web.channel.rooms import Room, rooms_of
 from adapters.web.pages.channel.forms import Forms
 from adapters.web.pages.channel.message import Drawing
 from adapters.web.pages.channel.message_list import MessageList
-from adapters.web.pages.shared.layout import Page, saying, skip
+from adapters.web.pages.shared.layout import CLOSE, Page, saying, skip
 from adapters.web.visitor import Site, Visitor
 from bot.app import SAMPLE
 from bot.errors import StoreError
@@ -44,7 +44,7 @@ _HINT = Text(
 _TO_FIELD = Text(en="Skip to the message field", ja="メッセージの入力欄へ")
 _SEND = Text(en="Send", ja="送信")
 _THREAD = Text(en="Thread", ja="スレッド")
-_CLOSE = Text(en="Close the thread", ja="スレッドを閉じる")
+_CLOSE_THREAD = Text(en="Close the thread", ja="スレッドを閉じる")
 _EARLIER = Text(en="Earlier messages", ja="以前のメッセージ")
 _EMPTY = Text(
     en="Nobody has written here yet. Mention @kotae with a question, or try one of these:",
@@ -56,6 +56,10 @@ _SAMPLES = (  # of the sample handbook
     Text(en="When are laptops replaced?", ja="試用期間は何か月ですか？"),
 )
 _NO_THREAD = Text(en="Choose a message to see its thread.", ja="メッセージを選ぶと、スレッドが表示されます。")
+_GONE = Text(
+    en="There is nothing here: the message was deleted, or you cannot see it.",
+    ja="メッセージがありません。削除されたか、閲覧できません。",
+)
 _OPTIONS = Text(en="Model, strategy, collections", ja="モデル・戦略・コレクション")
 _MODEL = Text(en="Model (empty: {model})", ja="モデル（空欄: {model}）")
 _STRATEGY = Text(en="Strategy", ja="戦略")
@@ -76,12 +80,15 @@ _FOLLOW_NAMES = {
 }
 _ROOM_CHOICE = Text(en="For everyone in this room:", ja="このルーム全体の設定:")
 _QUESTION_CHOICE = Text(en="For your next questions from this page:", ja="このページからの次回以降の質問の設定:")
+_CHOSEN = Text(en="Holds for your next questions from this page.", ja="このページからの次回以降の質問に適用します。")
 _KEPT = Text(en="Saved for this room.", ja="このルームの設定を保存しました。")
 _FILES = Text(en="Drop files here or choose them", ja="ファイルをここにドロップするか選択")
 _TOO_MUCH = Text(
     en="At most {n} files and {mib} MiB at a time.", ja="一度に追加できるのは {n} 件、合計 {mib} MiB までです。"
 )
 _ATTACHED = Text(en="Goes with your next question: {names}", ja="次の質問に添付: {names}")
+_DETACH = Text(en="Send without these files", ja="ファイルを添付しない")
+_NO_WORDS = Text(en="Write your question after @kotae.", ja="@kotae に続けて質問を書いてください。")
 _NO_QUESTION = Text(
     en="Attached files go with a question: mention @kotae and ask something.",
     ja="添付ファイルは質問と一緒に送信されます。@kotae を付けて質問を書いてください。",
@@ -118,7 +125,6 @@ class _Options:
     model: str | None = None
     strategy: str | None = None
     collections: list[str] = field(default_factory=list)
-    files: list[tuple[str, bytes]] = field(default_factory=list)
 
 
 class _Channel:
@@ -129,6 +135,7 @@ class _Channel:
         self._who = who
         self._room = room
         self._options = _Options()
+        self._files: dict[int | None, list[tuple[str, bytes]]] = {}  # that go with the next question of a thread
         self._forms = Forms(site, who, room)
         self._drawing = Drawing(site, who, self._forms, self.open)
         self._thread: MessageList | None = None
@@ -186,14 +193,14 @@ class _Channel:
                 ui.label(_THREAD.to(self._language)).classes("text-weight-bold")
                 ui.space()
                 ui.button(icon="close", on_click=self._close).props(
-                    f'flat round dense aria-label="{_CLOSE.to(self._language)}"'
+                    f'flat round dense aria-label="{_CLOSE_THREAD.to(self._language)}"'
                 )
             listed = _list(_THREAD.to(self._language))
             start = "" if await self._is_card(root) else MENTION
             self._composer(_REPLY.to(self._language), root, start, focused=focused)
         self._thread = MessageList(self._drawing, self._room, root, listed)
         self._panes.classes(add="kotae-threaded")
-        await self._thread.fill("", _EARLIER.to(self._language))
+        await self._thread.fill(_GONE.to(self._language), _EARLIER.to(self._language))
 
     async def _close(self) -> None:
         with saying(self._language):
@@ -241,7 +248,7 @@ class _Channel:
         if change.message is None:
             await self._fill()
             if self._thread is not None:
-                await self._thread.fill("", _EARLIER.to(self._language))
+                await self._thread.fill(_GONE.to(self._language), _EARLIER.to(self._language))
             return
         await self._main.look(change.message if change.thread is None else change.thread)
         if self._thread is not None and self._thread.thread in (change.thread, change.message):
@@ -258,8 +265,8 @@ class _Channel:
 
     def _composer(self, label: str, thread: int | None, start: str = MENTION, *, focused: bool) -> None:
         with ui.column().classes("kotae-composer"):
-            attached = ui.label().classes("kotae-quiet")
-            attached.set_visibility(False)
+            attached = ui.row().classes("kotae-attached")
+            self._files.pop(thread, None)
             with ui.row().classes("kotae-write"):
                 field = ui.textarea(label, value=start).props("autogrow outlined dense maxlength=40000 rows=1")
                 if focused:
@@ -281,13 +288,13 @@ class _Channel:
                 on_multi_upload=dropped,
                 on_rejected=lambda: ui.notify(_TOO_MUCH.to(self._language, n=DROPPED, mib=DROPPED_MIB), type="warning"),
             )
-            upload.props("flat bordered hide-upload-btn").classes("kotae-drop")
+            upload.props("flat bordered hide-upload-btn no-thumbnails").classes("kotae-drop")
 
         async def send() -> None:
             if await self._send((field.value or "").strip(), thread):
                 field.value = start
                 ui.run_javascript(_SENT.format(key=key))
-                attached.set_visibility(False)
+                attached.clear()
 
         async def entered(event: events.GenericEventArguments) -> None:
             field.value = str(event.args)  # what is on the screen now
@@ -300,10 +307,12 @@ class _Channel:
 
     async def _send(self, text: str, thread: int | None) -> bool:
         """Whether it was written."""
-        options = self._options
-        if not question(text) and not options.files:
+        options, files = self._options, self._files.get(thread, [])
+        if not question(text) and not files:
+            if text:
+                ui.notify(_NO_WORDS.to(self._language), type="warning")
             return False
-        if options.files and not addressed(text) and command(text) is None:
+        if files and not addressed(text) and command(text) is None:
             ui.notify(_NO_QUESTION.to(self._language), type="warning")
             return False
         with saying(self._language):
@@ -315,10 +324,10 @@ class _Channel:
                 model=options.model,
                 strategy=options.strategy,
                 collections=options.collections or None,
-                files=options.files,
+                files=files,
                 language=self._language,
             )
-            options.files = []
+            self._files.pop(thread, None)
             if isinstance(said, Card):
                 self._show(said)
             elif said.thread is None and said.kind == "text" and addressed(text):
@@ -331,17 +340,26 @@ class _Channel:
             dialog.props["aria-label"] = _COMMAND.to(self._language)
             self._drawing.card(card)
             ui.label(_COMMAND.to(self._language)).classes("kotae-quiet")
+            _closing(dialog, self._language)
         dialog.on("hide", dialog.delete)
 
-    async def _dropped(self, event: events.MultiUploadEventArguments, thread: int | None, attached: ui.label) -> None:
+    async def _dropped(self, event: events.MultiUploadEventArguments, thread: int | None, attached: ui.row) -> None:
         with saying(self._language):
             files = [(clean_name(file.name), await file.read()) for file in event.files]
 
             def attach() -> None:
-                self._options.files = [*self._options.files, *files]
-                names = ", ".join(name for name, _ in self._options.files)
-                attached.set_text(_ATTACHED.to(self._language, names=names))
-                attached.set_visibility(True)
+                self._files[thread] = [*self._files.get(thread, []), *files]
+                names = ", ".join(name for name, _ in self._files[thread])
+                attached.clear()
+                with attached:
+                    ui.label(_ATTACHED.to(self._language, names=names)).classes("kotae-quiet kotae-wrap")
+                    ui.button(icon="close", on_click=detach).props(
+                        f'flat round dense size=sm aria-label="{_DETACH.to(self._language)}"'
+                    ).mark("detach")
+
+            def detach() -> None:
+                self._files.pop(thread, None)
+                attached.clear()
 
             await self._forms.add(files, thread, attach)
 
@@ -383,12 +401,14 @@ class _Channel:
                     ui.notify(_KEPT.to(language), type="positive")
 
                 chosen(keep)
+                _closing(dialog, language)
             dialog.on("hide", dialog.delete)
 
     async def _for_questions(self, model: str | None, strategy: str | None, collections: list[str]) -> None:
         language = self._language
         await self._site.app.check(model, strategy, tuple(collections) or None, language)
         self._options.model, self._options.strategy, self._options.collections = model, strategy, collections
+        ui.notify(_CHOSEN.to(language), type="positive")
 
     def _fields(
         self,
@@ -422,6 +442,11 @@ class _Channel:
             ui.button("OK", on_click=pressed).props("unelevated no-caps")
 
         return button
+
+
+def _closing(dialog: ui.dialog, language: Language) -> None:
+    """The way out of a dialog for who has no Escape key, where it fills the screen."""
+    ui.button(CLOSE.to(language), on_click=dialog.close).props("flat no-caps").classes("self-start")
 
 
 def _list(label: str) -> ui.column:

@@ -145,7 +145,7 @@ class CollectionCards:
             async def save() -> None:
                 with saying(self._language):
                     wanted = (name.value or "").strip()
-                    await self._site.app.curating.describe(self._person, wanted, (about.value or "").strip())
+                    await self._site.app.curating.create(self._person, wanted, (about.value or "").strip())
                     await self._done(dialog, _SAVED.to(self._language))
 
             buttons(dialog, _SAVE, save, self._language).mark("do")

@@ -11,9 +11,11 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import buttons, form
 from adapters.web.pages.shared.layout import saying, titled
+from adapters.web.pages.shared.live import kept_live
 from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentRow
+from bot.sources.sync import author_of
 from retrieval.i18n import Text, date_words
 from retrieval.types import Passage
 
@@ -47,6 +49,7 @@ _DESCRIBED = {
     "chunks": Text(en="Chunks", ja="チャンク数"),
     "language": Text(en="Language", ja="言語"),
     "author": Text(en="Added by", ja="登録者"),
+    "source": Text(en="Follows", ja="同期元"),
     "owner": Text(en="Looked after by", ja="担当者"),
     "added": Text(en="Added", ja="登録日時"),
     "changed": Text(en="This version added", ja="この版の登録日時"),
@@ -68,11 +71,11 @@ class OneDocument:
     async def build(self) -> None:
         """Raises LookupError."""
         language = self._who.language
+        ui.link(_ALL.to(language), "/documents")
         row = await self._row()
         if self._chunk is not None and self._chunk >= row.chunks:  # it has become shorter
             self._chunk = None
         titled(row.name)
-        ui.link(_ALL.to(language), "/documents")
         self._head = ui.column().classes("full-width")
         self._dialogs = ui.element("div")
         self._acts = Acts(self._site, self._who, self.show)
@@ -87,6 +90,10 @@ class OneDocument:
         await self.show()
         if self._chunk is not None:
             ui.run_javascript(_ARRIVED)
+        await kept_live(self._now, self.show)
+
+    async def _now(self) -> DocumentRow | None:
+        return await self._site.app.knowledge.document(self._id, self._who.readers)
 
     async def _find(self, row: DocumentRow) -> bool:
         """Point at the chunk that has the quotation: the one of the address, unless it stands in another by now."""
@@ -103,7 +110,7 @@ class OneDocument:
         return False
 
     async def _row(self) -> DocumentRow:
-        row = await self._site.app.knowledge.document(self._id, self._who.readers)
+        row = await self._now()
         if row is None:
             raise LookupError(self._id)
         return row
@@ -118,16 +125,23 @@ class OneDocument:
         await self._facts(row)
         await self._page(max(0, (self._chunk or 0) - 1), fresh=True)
 
+    async def _followed(self, row: DocumentRow) -> str:
+        """The name of the source that it follows, if there is one that is shown here."""
+        listed = await self._site.app.sources.listed(self._who.readers)
+        return next((one.source.name for one in listed if author_of(one.source) == row.author), "")
+
     async def _facts(self, row: DocumentRow) -> None:
         language = self._who.language
         owner = await self._site.app.bot.asking.name(row.owner) if row.owner else ""
+        followed = await self._followed(row)
         values: dict[str, str | datetime] = {
             "collection": row.collection,
             "readers": readers_of(row.scope, self._who),
             "title": row.title,
             "chunks": str(row.chunks),
             "language": _LANGUAGES[row.language].to(language),
-            "author": row.author,
+            "author": "" if followed else row.author,
+            "source": followed,
             "owner": owner,
             "added": row.added_at,
             "changed": row.updated_at,

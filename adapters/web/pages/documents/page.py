@@ -19,6 +19,8 @@ from retrieval.i18n import Text
 
 QUOTE = 1_000  # characters
 
+_TO_LIST = """[...document.querySelectorAll(".kotae-filters")].at(-1)?.previousElementSibling.scrollIntoView();"""
+
 _TITLE = Text(en="Documents", ja="文書")
 _NUMBERS = (
     Text(en="Collections", ja="コレクション"),
@@ -59,6 +61,8 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     await cards.build()
     found = DocumentTable(site, who, Acts(site, who, changed), asked)
     await found.build(names)
+    if asked.get("collection"):  # it was chosen among the cards above, and its documents are far below them
+        ui.run_javascript(_TO_LIST)
 
     async def generation() -> int:
         return await site.app.knowledge.generation()

@@ -14,7 +14,7 @@ from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.components import LiveCards
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import buttons, confirmed, form
-from adapters.web.pages.shared.layout import saying
+from adapters.web.pages.shared.layout import CLOSE, saying
 from adapters.web.visitor import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
 from bot.qa_pairs.pairs import Pair, QaJob, Reviewer
@@ -239,7 +239,7 @@ class PairReview:
                 if decided.changed:
                     ui.notify(_DONE[decision].to(language, n=decided.changed), type="positive")
                 for refused in decided.refused:
-                    ui.notify(refused.to(language), type="warning", timeout=8_000, close_button=True)
+                    ui.notify(refused.to(language), type="warning", timeout=8_000, close_button=CLOSE.to(language))
             await self.refresh()
 
     def _edit(self, pair: Pair) -> None:

@@ -161,7 +161,6 @@ def chart(
     axis = {"axisLabel": _QUIET, "axisLine": {"lineStyle": _QUIET}}
     ui.echart(
         {
-            "aria": {"enabled": True},
             "animation": False,
             "backgroundColor": "transparent",
             "color": list(_COLOURS),

@@ -43,8 +43,9 @@ async def confirmed(question: str, do: str, language: Language, *, bad: bool = T
             if bad:
                 yes.props("color=negative")
             ui.button(CANCEL.to(language), on_click=lambda: dialog.submit(False)).props("flat no-caps")
+    dialog.on("hide", dialog.delete)  # not before: whoever is at a keyboard goes on from where they were
     answer = await dialog
-    dialog.delete()
+    dialog.clear()
     return answer is True
 
 

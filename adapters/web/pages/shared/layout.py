@@ -35,6 +35,7 @@ _THEMES: dict[Theme, tuple[str, Text]] = {
     "light": ("light_mode", Text(en="Colours: light", ja="配色: ライト")),
     "dark": ("dark_mode", Text(en="Colours: dark", ja="配色: ダーク")),
 }
+CLOSE = Text(en="Close", ja="閉じる")
 _LOG_OUT = Text(en="Log out", ja="ログアウト")
 _NO_PAGE = Text(en="There is no such page.", ja="このページはありません。")
 _HOME = Text(en="To the channel", ja="チャンネルへ")
@@ -111,15 +112,15 @@ def saying(language: Language, *, inline: bool = False) -> Iterator[None]:
         try:
             yield
         except (RAGToolError, StoreError, SettingsError) as error:
-            _say(error.text(language), inline)
+            _say(error.text(language), language, inline)
         except LookupError:
-            _say(_NOT_THERE.to(language), inline)
+            _say(_NOT_THERE.to(language), language, inline)
         except (ConnectionError, TimeoutError):
-            _say(_NOT_NOW.to(language), inline)
+            _say(_NOT_NOW.to(language), language, inline)
         except Exception:
             number = uuid.uuid4().hex[:8]
             log.exception("a page failed (%s)", number)
-            _say(_FAILED.to(language, number=number), inline)
+            _say(_FAILED.to(language, number=number), language, inline)
 
 
 def titled(text: str) -> None:
@@ -137,13 +138,13 @@ def skip(text: str, focus: str) -> None:
     link.move(ui.context.client.layout, 1)  # after the one to the content
 
 
-def _say(text: str, inline: bool) -> None:
+def _say(text: str, language: Language, inline: bool) -> None:
     if inline:
         with ui.row().classes("kotae-problem").props('role="alert"'):
             ui.icon("error_outline")
             ui.label(text)
     else:
-        ui.notify(text, type="negative", timeout=8_000, close_button=True)
+        ui.notify(text, type="negative", timeout=8_000, close_button=CLOSE.to(language))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 import pytest
 from nicegui import ui
@@ -40,6 +41,15 @@ async def told(site: Site, root: int, words: str) -> None:
         return any(one.kind == "notice" and words in one.text for one in thread)
 
     await until(there)
+
+
+async def test_the_day_of_an_answer_is_that_of_who_looks(visit: Visit, site: Site) -> None:
+    await answered(site, OPEN, "250 krónur.", member=1)
+    ((one,), _) = await site.app.answers.listed(site.app.readers, limit=1)
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # never on the same day
+        user = visit("ben", zone=zone)
+        await user.open("/app/answers")
+        await sees(user, f"written by ben on {one.row.added_at.astimezone(ZoneInfo(zone)).date()}")
 
 
 async def test_an_answer_is_corrected_and_its_asker_told(visit: Visit, site: Site) -> None:

@@ -179,11 +179,40 @@ async def test_one_s_own_words_are_edited_and_deleted(visit: Visit, site: Site) 
     user.find(content="Save", kind=ui.button).click()
     await sees(user, "(edited)")
     user.find(kind=ui.button, content="delete_outline").click()
+    await sees(user, "Delete this message?")
+    agree(user, "Cancel")
+    await user.should_not_see("Delete this message?")
+    assert "hello" in [one.text for one in await kept(site)]
+    user.find(kind=ui.button, content="delete_outline").click()
+    await sees(user, "Delete this message?")
+    press(user, "yes")
 
     async def gone() -> bool:
         return "hello" not in [one.text for one in await kept(site)]
 
     await until(gone)
+
+
+async def test_a_thread_that_is_not_there_says_so(visit: Visit, site: Site) -> None:
+    gone = "メッセージがありません。削除されたか、閲覧できません。"
+    said = await site.web.say(AKI, GENERAL, "hello")
+    assert isinstance(said, RoomMessage)
+    user = visit(language="ja")
+    await user.open(f"/app/?room=general&thread={said.id}")
+    await user.should_not_see(gone)
+    await site.web.delete(AKI, said.id)
+    await sees(user, gone)
+    other = visit(language="ja")
+    await other.open(f"/app/?room=general&thread={said.id}")
+    await sees(other, gone)
+
+
+async def test_a_mention_without_words_is_no_question(visit: Visit, site: Site) -> None:
+    user = visit(language="ja")
+    await user.open("/app/")
+    write(user, "@kotae ")
+    await sees(user, "@kotae に続けて質問を書いてください。")
+    assert await kept(site) == []
 
 
 async def test_a_command_s_card_is_for_its_asker_alone(visit: Visit, site: Site) -> None:
@@ -193,6 +222,8 @@ async def test_a_command_s_card_is_for_its_asker_alone(visit: Visit, site: Site)
     await sees(user, "この表示はあなただけに見えています")
     await user.should_see("sample")
     assert await kept(site) == []
+    agree(user, "閉じる")
+    assert not [one for one in user.find(kind=ui.dialog).elements if one.value]
 
 
 async def test_a_file_that_is_dropped_is_knowledge_then(visit: Visit, site: Site) -> None:

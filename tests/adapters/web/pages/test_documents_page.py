@@ -330,7 +330,12 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     user.find(kind=ui.input, content="Name").type("a,b")
     press(user, "do")
     await sees(user, "A collection's name must have 1 to 80 characters")
-    assert len(await site.app.knowledge.collections(site.app.readers)) == 4
+    described = await site.app.knowledge.collections(site.app.readers)
+    user.find(kind=ui.input, content="Name").clear().type("sample")
+    press(user, "do")
+    await sees(user, "There is already a collection of this name.")
+    assert await site.app.knowledge.collections(site.app.readers) == described
+    assert len(described) == 4
 
 
 async def test_a_collection_is_indexed_anew_and_deleted(visit: Visit, site: Site) -> None:
@@ -396,6 +401,13 @@ async def test_the_address_says_what_is_listed(visit: Visit, site: Site) -> None
         await sees(user, name)
 
 
+async def test_a_document_that_is_not_there_leads_to_those_that_are(visit: Visit) -> None:
+    user = visit()
+    await user.open("/app/documents?document=gone")
+    await sees(user, "That is not there, or you cannot see it.")
+    await user.should_see(kind=ui.link, content="All documents")
+
+
 async def test_documents_are_moved_to_another_collection(visit: Visit, site: Site) -> None:
     document_id = await added(site, "ships.md", "# Ships\n\nText.\n")
     user = visit("aki")
@@ -425,3 +437,13 @@ async def test_what_others_add_shows_by_itself(visit: Visit, site: Site) -> None
     await sees(user, "first.md")
     await added(site, "second.md", "# Second\n\nText.\n")
     await sees(user, "second.md")
+
+
+async def test_a_document_that_changes_while_it_is_read_shows_by_itself(visit: Visit, site: Site) -> None:
+    document_id = await added(site, "pier.md", "# Pier\n\nShips moor at pier nine.\n")
+    user = visit("ben")
+    await user.open(f"/app/documents?document={document_id}")
+    await sees(user, "pier nine")
+    await added(site, "pier.md", "# Pier\n\nShips moor at pier ten.\n")
+    await sees(user, "pier ten")
+    await user.should_not_see("pier nine")

@@ -67,6 +67,8 @@ async def test_a_repository_is_added_and_what_is_wrong_with_it_said(visit: Visit
     await user.open("/app/sources")
     press(user, "add")
     await sees(user, "such as https://github.com/team/handbook")
+    user.find("Follow it").click()
+    await sees(user, "“” is not an address of a repository that I follow")
     fill(user, "address", "/etc")
     user.find("Follow it").click()
     await sees(user, "can only be followed from the terminal")
@@ -77,9 +79,30 @@ async def test_a_repository_is_added_and_what_is_wrong_with_it_said(visit: Visit
     assert (source.source.kind, source.source.added_by) == ("git", "web:aki")
 
 
+async def test_only_a_repository_has_a_branch_and_a_folder(visit: Visit) -> None:
+    user = visit("aki")
+    await user.open("/app/sources")
+    press(user, "add")
+    await user.should_see(marker="branch")
+    fill(user, "kind", "website")
+    await user.should_see(marker="address")
+    await user.should_not_see(marker="branch")
+    await user.should_not_see(marker="folder")
+
+
 async def test_who_is_no_editor_only_looks(visit: Visit, site: Site, tmp_path: Path) -> None:
     await follow(site, written(tmp_path / "wiki", 1))
     ben = visit("ben")
     await ben.open("/app/sources")
     await ben.should_see("folder · 1 page in wiki")
     assert not [one for one in ben.find(kind=ui.button).elements if one.text in ("Pause", "Remove", "Sync now")]
+
+
+async def test_a_document_names_the_source_that_it_follows(visit: Visit, site: Site, tmp_path: Path) -> None:
+    await follow(site, written(tmp_path / "handbook", 1))
+    (page,) = await site.app.data.documents.listed(AKI, collection="wiki")
+    user = visit("ben", language="ja")
+    await user.open(f"/app/documents?document={page.id}")
+    await sees(user, "wiki")
+    assert len(user.find(content="wiki", kind=ui.label).elements) == 2  # also the collection
+    await user.should_not_see(page.author)
