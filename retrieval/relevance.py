@@ -19,7 +19,7 @@ from retrieval.centring import Means
 from retrieval.i18n import Language
 from retrieval.sparse import SparseEncoder, term_id
 from retrieval.text import language_of
-from retrieval.types import Passage, Reading, Scored
+from retrieval.types import MIN_RELEVANCE, Passage, Reading, Scored
 
 Fit = Literal["both", "words", "meaning"]
 """What was at hand: words and meaning; no cosine; no words in common to hope for (another script, or only a cosine)."""
@@ -221,9 +221,12 @@ class Judge:
         return sum(map(self._weights.__getitem__, there)) / total if total else 0.0
 
     def relevance(self, id: str, reading: Reading) -> float:
-        """How likely the passage answers the question, 0..1."""
+        """How likely the passage answers the question, 0..1. A single word is looked up, it asks nothing: a passage
+        that has it is relevant enough to be shown."""
         evidence = self.evidence(id, reading)
-        return max((self._space.weights[fit].relevance(facts) for fit, facts in evidence.items()), default=0.0)
+        fitted = max((self._space.weights[fit].relevance(facts) for fit, facts in evidence.items()), default=0.0)
+        looked_up = evidence and len(self._weights) == 1 and self.held(reading) == 1
+        return max(fitted, MIN_RELEVANCE) if looked_up else fitted
 
 
 def spoken(passage: Passage) -> Language:

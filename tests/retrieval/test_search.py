@@ -207,6 +207,14 @@ async def test_limit_and_threshold_can_be_chosen_for_one_search(shelf: Shelf) ->
     assert not nothing.hits and ids(nothing.rejected[:1]) == ["server"]
 
 
+async def test_a_single_word_is_looked_up(shelf: Shelf) -> None:
+    """However many passages have it; one that nobody wrote is found nowhere."""
+    found = await shelf.search(["会議"], VIEW)
+    assert ids(found.hits)[0] == "meeting" and {"jaquad-p1082", "jaquad-p1085"} <= {*ids(found.hits)}
+    assert all(hit.held == 1 and hit.relevance >= MIN_RELEVANCE for hit in found.hits)
+    assert not (await shelf.search(["休暇"], VIEW)).hits
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "sparse"])
 async def test_what_the_asker_may_not_read_is_in_no_result(shelf: Shelf, mode: Mode) -> None:
     private = View(Readers(frozenset({TEAM, "place:slack:T:C"})), generation=1)
