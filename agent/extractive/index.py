@@ -26,7 +26,6 @@ that share no word with the sentence that answers them one is below it; below 0.
 
 SECTIONS = 2  # headings of a line's path that are shown: "Added" alone does not say in which version
 
-
 _SAYS = Text(en="The documents say:", ja="資料にはこうあります：")
 # that the bot is not sure of it stands in front of every unsure answer (`adapters/markdown/events.py`)
 _NEAR = Text(
@@ -34,7 +33,6 @@ _NEAR = Text(
     ja="近いページはこちらです：",
 )
 _MARKS = "Found: {found}\nSure: {sure}"
-
 
 _COUNTED = r"[\d.,:]*\s?(?:[%日人時分円月週回件名台個枚歳]|(?:day|week|month|year|hour|min|people|time|[ap]m))"
 _NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, Node.js 26); not how many of something

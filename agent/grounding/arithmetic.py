@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import combinations, permutations, product
 
-from agent.grounding.quantities import Fact, Figures, amount, facts, rounds
+from agent.grounding.quantities import HALF, Fact, Figures, amount, facts, plain_number, rounds
 from agent.routing.calculator import compute
 
 _YEARS = (2023, 2024)  # where no year is said: one of each kind
@@ -171,9 +171,9 @@ def told(fact: Fact, text: str, sources: Iterable[Figures]) -> bool:
     shares = [share for form, share in _SHARES if (money or share != _YEAR) and form.search(text)]
     shares += [Decimal(times[1]) for times in _TIMES.finditer(text) if Decimal(times[1])]
     shares = [share for share in shares if wanted.unit or share != wanted.amount]  # "twice" itself is no result of it
-    atoms = {f"{wanted.unit or 'num'}:{format((wanted.amount / share).normalize(), 'f')}" for share in shares}
+    atoms = {f"{wanted.unit or 'num'}:{plain_number(wanted.amount / share)}" for share in shares}
     share = wanted.amount / 100 if wanted.unit == "pct" else Decimal(0)
-    atoms |= {f"num:{format(factor.normalize(), 'f')}" for factor in (share, 1 + share) if factor % 1}
+    atoms |= {f"num:{plain_number(factor)}" for factor in (share, 1 + share) if factor % 1}
     return any(atoms & each.atoms for each in sources)
 
 
@@ -207,7 +207,7 @@ def converts(fact: Fact, sums: Iterable[Equation], sources: Iterable[Figures]) -
 
 def _a_percentage(factor: Decimal, sources: Iterable[Figures]) -> bool:
     shares = (factor, factor - 1, 1 - factor)
-    atoms = {f"pct:{format((share * 100).normalize(), 'f')}" for share in shares if share > 0}
+    atoms = {f"pct:{plain_number(share * 100)}" for share in shares if share > 0}
     return any(not atoms.isdisjoint(each.atoms) for each in sources)
 
 
@@ -233,7 +233,7 @@ def multiplies(fact: Fact, claim: Iterable[Fact], held: Iterable[Fact], text: st
 _CONVERSIONS = (4, 5, 7, 12, 24, 52, 60, 100, 365)
 _YEAR = Decimal(12)
 _SHARES = (  # what the sentence's figure is of the passage's
-    (re.compile(r"半[額分]|\bhalf\b|\bhalves\b", re.IGNORECASE), Decimal("0.5")),
+    (HALF, Decimal("0.5")),
     (re.compile(r"(?<![\d.])[2２二]?倍|\bdouble\b|\btwice\b", re.IGNORECASE), Decimal(2)),
     (re.compile(r"年間|年額|1年|\b(?:an?|per|each|every)\syear\b|/\s?year|\bannual|\byearly\b", re.IGNORECASE), _YEAR),
 )

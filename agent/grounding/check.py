@@ -239,12 +239,11 @@ class _Checker:
         if missing:
             held = [fact for fact in claim.facts if fact not in missing]
             earlier = [fact for each in before if each.kept for fact in each.facts]
+            asked, theirs, plain = facts(self._question), [each.figures for each in sources], claim.sentence.plain
             for fact in missing:
-                plain = claim.sentence.plain
-                theirs = [each.figures for each in sources]
                 computed = (
                     converts(fact, sums, theirs)
-                    or derived(fact, operands(held, earlier, facts(self._question), plain))
+                    or derived(fact, operands(held, earlier, asked, plain))
                     or told(fact, plain, theirs)
                     or multiplies(fact, claim.facts, held, plain)
                 )

@@ -298,7 +298,7 @@ def _version(match: re.Match[str]) -> _Found:
     parts = match["v"].split(".")
     present = {"ver:" + ".".join(parts[:i]) for i in range(1, len(parts) + 1)}
     if len(parts) == 2:
-        value = _text(Decimal(match["v"]))
+        value = plain_number(Decimal(match["v"]))
         present |= {f"num:{value}", f"bare:{value}"}
     return [({"ver:" + match["v"]}, present)]
 
@@ -331,7 +331,7 @@ def _numbers(text: str) -> Iterator[_Reading]:
         of_month = unit == "day" and text[match.end() : end].strip() == "日"
         wanted, present = _quantity(value, unit, of_month=of_month)
         if unit == "day" and value % 5 == 0 and _WORKING.search(text, match.end(), end):
-            weeks = {f"secs:{_text(value / 5 * _WEEK)}"}  # ten working days are two weeks
+            weeks = {f"secs:{plain_number(value / 5 * _WEEK)}"}  # ten working days are two weeks
             wanted, present = wanted | weeks, present | weeks
         if not unit and "." in match["n"]:
             present.add(f"ver:{match['n']}")
@@ -368,11 +368,11 @@ def _unit(text: str, match: re.Match[str]) -> tuple[str, int]:
 def _quantity(value: Decimal, unit: str, *, of_month: bool = False) -> tuple[set[Atom], set[Atom]]:
     if unit == "tenth":
         value, unit = value * 10, "pct"
-    n = _text(value)
+    n = plain_number(value)
     if unit == "year" and value >= 1000:
         return {f"y:{n}", f"bare:{n}"}, {f"y:{n}", f"num:{n}"}
     both = {f"{unit}:{n}"} if unit else set()
-    both |= {f"{measure}:{_text(value * size)}" for measure, size in _MEASURES.get(unit, ())}
+    both |= {f"{measure}:{plain_number(value * size)}" for measure, size in _MEASURES.get(unit, ())}
     if unit in ("", "count"):
         wanted = both | {f"num:{n}"}
     else:
@@ -384,7 +384,8 @@ def _quantity(value: Decimal, unit: str, *, of_month: bool = False) -> tuple[set
     return wanted, present
 
 
-def _text(value: Decimal) -> str:
+def plain_number(value: Decimal) -> str:
+    """As atoms have it: no exponent, no zeros behind the point."""
     return format(value.normalize(), "f")
 
 
@@ -467,12 +468,12 @@ _IMPLIED = (  # how many of the unit
     (2, re.compile(_by_unit("every_other"), re.I)),
 )
 
-_HALF = re.compile(r"半[額分]|\bhal(?:f|ves)\b", re.I)
+HALF = re.compile(r"半[額分]|\bhal(?:f|ves)\b", re.I)
 
 
 def _implied(text: str) -> set[Atom]:
     """The figures that a passage implies without a number: "within a week", 「翌営業日」, 隔週, on weekdays."""
     said = {(n, str(match.lastgroup)) for n, form in _IMPLIED for match in form.finditer(text)}
-    if _HALF.search(text):
+    if HALF.search(text):
         said.add((50, "pct"))
     return _weekdays_of(text) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}
