@@ -298,7 +298,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: no steps below an answer that is there",
         "adapters/discord/rendering/steps.py",
-        ('any(post.kind == "answer" and post.message for post in found)', "False"),
+        ("has_answer(found)", "False"),
         (f"{DISCORD}/test_turn_view.py",),
     ),
     (

@@ -1,7 +1,7 @@
 """The values that cross between platforms and the application. What a platform hands over is filled from its facts,
 never from the text."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any, Literal
@@ -191,6 +191,11 @@ class Post:
     thread: str | None = None
     message: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def has_answer(posts: Iterable[Post]) -> bool:
+    """Whether an answer, or its beginning, stands among what was posted of a turn."""
+    return any(post.kind == "answer" and post.message for post in posts)
 
 
 @dataclass(frozen=True, slots=True)

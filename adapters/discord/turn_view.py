@@ -27,7 +27,7 @@ from adapters.port import ThreadView
 from agent.events import Answered, Step
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Claimed, Post
+from bot.types import Claimed, Post, has_answer
 from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
@@ -88,7 +88,7 @@ class DiscordThread(ThreadView):
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._saying.resume(earlier)
         self._steps.resume(earlier)
-        if self._edited or not any(post.kind == "answer" and post.message for post in earlier):
+        if self._edited or not has_answer(earlier):
             self._alive = asyncio.create_task(self._live(), name="discord-typing")
 
     async def step(self, event: Step) -> None:

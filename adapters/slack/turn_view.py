@@ -21,7 +21,7 @@ from adapters.slack.transport.api import GoneError, Mark, RefusedError, SlackApi
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Claimed, Post
+from bot.types import Claimed, Post, has_answer
 from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
@@ -91,7 +91,7 @@ class SlackThread(TurnView):
         except StoreError as error:
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._steps.resume(self._earlier)
-        if self._edited or not any(post.kind == "answer" and post.message for post in self._earlier):
+        if self._edited or not has_answer(self._earlier):
             self._alive = asyncio.create_task(self._live(), name="slack-status")
 
     async def step(self, event: Step) -> None:

@@ -17,7 +17,7 @@ from adapters.markdown.events import StepSummary, shortened, step_text, thinking
 from adapters.shared.debounce import Writer
 from agent.events import Step
 from bot.errors import StoreError
-from bot.types import Post
+from bot.types import Post, has_answer
 from bot.waiting import Sleep
 from retrieval.i18n import Language
 
@@ -79,7 +79,7 @@ class Steps:
         """The posts that an earlier attempt at this turn has made, or was about to make."""
         found = list(posts)
         self._earlier = [post for post in found if post.kind == "steps"]
-        self._shut = any(post.kind == "answer" and post.message for post in found)
+        self._shut = has_answer(found)
 
     def add(self, event: Step) -> None:
         text = step_text(event, self._language, named=self._steps == "verbose")

@@ -30,7 +30,7 @@ from adapters.slack.rendering.step_message import (
 from adapters.slack.transport.api import GoneError, NotSent, RefusedError, SlackError, StreamOver, UnreachableError
 from agent.events import Step
 from bot.errors import StoreError
-from bot.types import Post
+from bot.types import Post, has_answer
 from bot.waiting import Sleep
 from retrieval.i18n import Language, Text
 
@@ -98,7 +98,7 @@ class Steps:
         begun."""
         posts = list(posts)
         self._earlier = [post for post in posts if post.kind == "steps"]
-        if any(post.kind == "answer" and post.message for post in posts):
+        if has_answer(posts):
             self._turn.opening.drop()
 
     def add(self, event: Step) -> None:
