@@ -23,7 +23,7 @@ from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.bot import Bot, make_bot
 from bot.config.home import UNWRITABLE, probe, tighten
-from bot.config.settings import PROVIDERS, Settings, Strategy
+from bot.config.settings import NEEDED_BY, Settings, Strategy
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
@@ -344,7 +344,7 @@ class Models:
                 from agent.models.gemini import GeminiModel
 
                 if self._settings.gemini_key is None:
-                    raise SettingsError(filled(_NO_KEY, name=name, key=PROVIDERS["gemini:"][1]))
+                    raise SettingsError(filled(_NO_KEY, name=name, key=NEEDED_BY["gemini:"]))
                 made = GeminiModel(
                     model,
                     key=self._settings.gemini_key.get_secret_value(),
@@ -358,7 +358,7 @@ class Models:
                 from agent.models.openai import OpenAIModel
 
                 if self._settings.openai_key is None and self._settings.openai_base_url is None:
-                    raise SettingsError(filled(_NO_KEY, name=name, key=PROVIDERS["openai:"][1]))
+                    raise SettingsError(filled(_NO_KEY, name=name, key=NEEDED_BY["openai:"]))
                 compatible = OpenAIModel(
                     model,
                     key=self._settings.openai_key,
@@ -669,7 +669,7 @@ async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingC
             from retrieval.embeddings.gemini import GeminiEmbedder
 
             if settings.gemini_key is None:
-                raise SettingsError(filled(_NO_KEY, name=settings.embedder, key=PROVIDERS["gemini:"][1]))
+                raise SettingsError(filled(_NO_KEY, name=settings.embedder, key=NEEDED_BY["gemini:"]))
             gemini = await GeminiEmbedder.open(
                 name,
                 key=settings.gemini_key,

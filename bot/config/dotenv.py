@@ -10,9 +10,8 @@ from io import StringIO
 from pathlib import Path
 
 from dotenv import dotenv_values
-from dotenv.parser import Binding, parse_stream
 
-from bot.config.settings import ENV_FILE, Settings
+from bot.config.settings import ENV_FILE, Settings, bindings
 from bot.doctor.findings import Remark
 from bot.errors import SettingsError
 from retrieval.durable import replacing
@@ -132,19 +131,15 @@ def _read(file: Path) -> str:
         raise EnvFileError(filled(_UNREADABLE, file=str(file), why=os_reason(error))) from None
 
 
-def _bindings(text: str) -> list[Binding]:
-    return list(parse_stream(StringIO(text, newline="")))
-
-
 def _values(text: str) -> dict[str, str | None]:
-    return {binding.key: binding.value for binding in _bindings(text.removeprefix(_BOM)) if binding.key}
+    return {binding.key: binding.value for binding in bindings(text.removeprefix(_BOM)) if binding.key}
 
 
 def _put(text: str, name: str, value: str) -> str:
     bom = _BOM if text.startswith(_BOM) else ""
     text = text.removeprefix(_BOM)
     newline = "\r\n" if "\r\n" in text else "\n"
-    pieces = [(binding.key, binding.original.string) for binding in _bindings(text)]
+    pieces = [(binding.key, binding.original.string) for binding in bindings(text)]
     line = f"{name}={_quoted(value)}"
     there = [number for number, (key, _) in enumerate(pieces) if key == name]
     if there:

@@ -61,14 +61,12 @@ from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.types import Fusion
 
 ENV_FILE = Path(".env")
-PROVIDERS: Mapping[str, tuple[tuple[str, ...], Text]] = {
-    "gemini:": (("GEMINI_API_KEY",), Text(en="GEMINI_API_KEY", ja="GEMINI_API_KEY")),
-    "openai:": (
-        ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-        Text(en="OPENAI_API_KEY or OPENAI_BASE_URL", ja="OPENAI_API_KEY か OPENAI_BASE_URL"),
-    ),
+_NEEDED_BY = {  # a provider's models need one of these settings
+    "gemini:": ("GEMINI_API_KEY",),
+    "openai:": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
 }
-"""What a provider's models need one of, and that in words."""
+NEEDED_BY = {provider: Text(en=" or ".join(names), ja=" か ".join(names)) for provider, names in _NEEDED_BY.items()}
+"""The settings of which a provider's models need one, in words."""
 _NEAR = 0.85  # of two names
 DEFAULT_GEMINI = "gemini:gemini-3.8-flash"
 
@@ -374,7 +372,12 @@ def _lines(env_file: Path | None) -> list[Binding]:
     """The file's lines, one that is none with its `error`; without logging, as python-dotenv's own reading does."""
     if env_file is None or not env_file.is_file():
         return []
-    return list(parse_stream(StringIO(env_file.read_bytes().decode("utf-8-sig"))))
+    return bindings(env_file.read_bytes().decode("utf-8-sig"))
+
+
+def bindings(text: str) -> list[Binding]:
+    """Of a file's text all lines as python-dotenv reads them, the comments and line ends of each with it."""
+    return list(parse_stream(StringIO(text, newline="")))
 
 
 # -- problems in words ----------------------------------------------------------------------------------------------
@@ -463,9 +466,9 @@ def _between(values: Mapping[str, Any]) -> list[Text]:
         problems.append(filled(_ALSO, name="SLACK_BOT_TOKEN", because=because, where=SLACK_BOT_AT))
     for because in ("KOTAE_MODEL", "KOTAE_JUDGE_MODEL", "KOTAE_EMBEDDER"):
         chosen = _text(values, because)
-        for provider, (enough, said) in PROVIDERS.items():
+        for provider, enough in _NEEDED_BY.items():
             if chosen.startswith(provider) and chosen != provider and not any(values.get(name) for name in enough):
-                problems.append(filled(_NEEDS, because=f"{because}={chosen}", name=said))
+                problems.append(filled(_NEEDS, because=f"{because}={chosen}", name=NEEDED_BY[provider]))
     if values.get("QDRANT_API_KEY") and not values.get("QDRANT_URL") and not values.get("QDRANT_HOST"):
         problems.append(filled(_NEEDS, because="QDRANT_API_KEY", name="QDRANT_URL"))
     if values.get("KOTAE_DATABASE_CA") and _text(values, "KOTAE_DATABASE_TLS").lower() != "verify":
