@@ -336,7 +336,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: a site's redirects stay on its host",
         WEBSITE,
         (
-            "            if urlsplit(url).netloc != urlsplit(self._start).netloc:\n                if asked",
+            "            if not _same_host(url, self._start):\n                if asked",
             "            if False:\n                if asked",
         ),
         (f"{SITE}::test_redirects_are_followed_on_the_host_and_never_without_end",),

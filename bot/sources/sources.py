@@ -132,6 +132,11 @@ class Sources:
     async def get(self, name: str, readers: Readers) -> SourceStatus:
         return await self._status(await self._named(name, readers))
 
+    async def name_of(self, author: str, readers: Readers) -> str:
+        """The name of the source that adds documents under this author, if these readers may read them; else empty."""
+        found = await self._store.listed(readers.scopes)
+        return next((source.name for source in found if author_of(source) == author), "")
+
     async def last_checked(self, documents: Collection[str]) -> dict[str, str]:
         """Of documents (ids): those whose source was not seen whole for more than a day, though it ought to be, with
         the ISO day on which it last was. An answer says so: rule 5."""
@@ -278,7 +283,6 @@ class Sources:
         await self.silence()
         for id in [id for id, task in syncing.items() if task.done()]:
             del syncing[id]
-        busy = set(syncing)
         found = {one.id: one for one in await self._store.listed() if one.state == "on"}
         waiting = await self._store.waiting(self._clock())
         for id in watched.keys() - found.keys():
@@ -292,7 +296,7 @@ class Sources:
                 continue
             if idle and source.kind == "folder":
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-            if source.due_at <= self._clock() and source.id not in busy and len(syncing) < SIDE_BY_SIDE:
+            if source.due_at <= self._clock() and source.id not in syncing and len(syncing) < SIDE_BY_SIDE:
                 syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")
 
     async def _rest(self, seconds: float) -> None:

@@ -300,7 +300,7 @@ class _Visit:
                 url = _plain(urljoin(url, response.headers.get("location", "")))
             except ValueError as error:
                 raise AwayError("sent to what is no address") from error
-            if urlsplit(url).netloc != urlsplit(self._start).netloc:
+            if not _same_host(url, self._start):
                 if asked in self._known and response.status_code not in (301, 308):  # such as to a log-in
                     raise AwayError("sent to another host for now")
                 return None

@@ -15,7 +15,6 @@ from adapters.web.pages.shared.live import kept_live
 from adapters.web.quotations import found
 from adapters.web.visitor import Site, Visitor
 from bot.records import DocumentRow
-from bot.sources.sync import author_of
 from retrieval.i18n import Text, date_words
 from retrieval.types import Passage
 
@@ -125,15 +124,10 @@ class OneDocument:
         await self._facts(row)
         await self._page(max(0, (self._chunk or 0) - 1), fresh=True)
 
-    async def _followed(self, row: DocumentRow) -> str:
-        """The name of the source that it follows, if there is one that is shown here."""
-        listed = await self._site.app.sources.listed(self._who.readers)
-        return next((one.source.name for one in listed if author_of(one.source) == row.author), "")
-
     async def _facts(self, row: DocumentRow) -> None:
         language = self._who.language
         owner = await self._site.app.bot.asking.name(row.owner) if row.owner else ""
-        followed = await self._followed(row)
+        followed = await self._site.app.sources.name_of(row.author, self._who.readers)
         values: dict[str, str | datetime] = {
             "collection": row.collection,
             "readers": readers_of(row.scope, self._who),
