@@ -1,7 +1,7 @@
 """An answer's Markdown as lines and sentences with the citations they carry, and back: nothing but form."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -90,14 +90,17 @@ def numbers(mark: str) -> list[int]:
 def marks(text: str) -> list[re.Match[str]]:
     """The citations in a text, those inside code spans left out."""
     code = [span.span() for span in _SPAN.finditer(text)]
-    return [m for m in _MARK.finditer(text) if not any(start < m.end() - 1 < end for start, end in code)]
+
+    def coded(bracket: int) -> bool:
+        before = bisect_left(code, (bracket,))  # the code spans that begin before it
+        return before > 0 and bracket < code[before - 1][1]
+
+    return [mark for mark in _MARK.finditer(text) if not coded(mark.end() - 1)]
 
 
 def without_marks(text: str) -> str:
     """`text` with every citation taken out, code blocks untouched."""
-    return "".join(
-        part if fenced else _cut(part, [m.span() for m in marks(part)]) for fenced, part in fences(text)
-    ).strip()
+    return "".join(part if fenced else _unmarked(part) for fenced, part in fences(text)).strip()
 
 
 def with_names(text: str, names: Mapping[int, str]) -> str:
@@ -129,6 +132,10 @@ def _space(mark: re.Match[str]) -> str:
 def _named(found: re.Match[str], names: Mapping[int, str]) -> str:
     name = names.get(int(found["a"] or found["b"]))
     return f"[{name}]" if name else found[0]
+
+
+def _unmarked(text: str) -> str:
+    return _cut(text, [mark.span() for mark in marks(text)])
 
 
 def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -192,15 +199,13 @@ def _prose(rows: Sequence[str]) -> Iterator[Line]:
             prefix = opening.group() if opening else ""
             if quote and (listed := _ITEM.match(row[quote.end() :])):
                 prefix += listed.group()
-            body = row[len(prefix) :]
-            while (
-                at < len(rows)
-                and not _STOPPED.search(_cut(body, [m.span() for m in marks(body)]))
-                and _continues(rows[at])
-            ):
-                body += "\n" + rows[at]
+            body = [row[len(prefix) :]]
+            said = _unmarked(body[0])
+            while at < len(rows) and not _STOPPED.search(said) and _continues(rows[at]):
+                body.append(rows[at])
+                said = _unmarked(rows[at]) or said  # a row of citations belongs to what was said before
                 at += 1
-            yield Line("item" if item else "quote" if quote else "text", prefix, list(_split(body)))
+            yield Line("item" if item else "quote" if quote else "text", prefix, list(_split("\n".join(body))))
 
 
 def _continues(row: str) -> bool:
@@ -212,14 +217,14 @@ def _split(body: str) -> Iterator[Sentence]:
     gaps = [0, *(at for place in places for at in place), len(body)]  # between each two the text that is kept
     kept = [i for start, end in zip(gaps[::2], gaps[1::2], strict=True) for i in range(start, end)]
     plain = _cut(body, places).replace("\n", " ")
+    begun = {end: begin for begin, end in places}
     starts: list[int] = []
     position = 0
     for piece in sentences(plain):
         position = plain.index(piece, position)
         start = kept[position]
-        before = [place for place in places if place[1] <= start and not body[place[1] : start].strip()]
-        if starts and before and before[-1][1] == start and _OPENS.match(body, start):
-            start = before[-1][0]  # 「[1]によると」 opens the next sentence
+        if starts and start in begun and _OPENS.match(body, start):
+            start = begun[start]  # 「[1]によると」 opens the next sentence
         if not starts or not _ASIDE.fullmatch(piece):
             starts.append(start)
         position += len(piece)
@@ -233,8 +238,10 @@ def _split(body: str) -> Iterator[Sentence]:
         if _OPENS.match(body, end):
             continue
         said = plain[: bisect_left(kept, end)].rstrip()
-        if _STOP.search(said) and after < len(body) and not any(a <= after < b for a, b in places):
-            starts = sorted({*starts, after})
+        kept_there = bisect_right(gaps, after) % 2 == 1  # begins and ends of what is kept alternate
+        if _STOP.search(said, len(said) - 1) and after < len(body) and kept_there:
+            starts.append(after)
+    starts = sorted({*starts})
     for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
         yield _sentence(body[start:end])
 

@@ -32,7 +32,7 @@ _FORMS = {  # of lines that stand for themselves in what Markdown takes for one 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\((?:[^()]|\([^)]*\))*\)|\[[^\]]*\])")
 _REFERENCE = re.compile(r"\[\^?(?:(?<=\^)[\w-]+|\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation needed|要出典)\](?!\()")
-_TEMPLATE = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->", re.DOTALL)
+_TEMPLATE = re.compile(r"\{%.{0,2000}?%\}|\{\{.{0,2000}?\}\}|<!--.{0,2000}?-->", re.DOTALL)
 _ADDRESS = re.compile(r"<((?:https?|ftp|mailto|tel):[^\s<>]+|[^\s<>@:/]+@[^\s<>@]+\.[A-Za-z]{2,})>")
 _TAG = re.compile(
     rf"</?(?:{'|'.join(sorted(HTML_TAGS))})(?:[\s/][^<>]{{0,300}})?>"
@@ -42,7 +42,7 @@ _TAG = re.compile(
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
-_CODE_SPAN = re.compile(r"(`+)(.+?)\1")
+_CODE_SPAN = re.compile(r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)")
 _SPACES = re.compile(r"[ \t\u3000]*\n[ \t]*|[ \t\u3000]{2,}")
 _DRAWING = re.compile(
     r"\s*(?:graph\s+(?:LR|RL|TB|TD|BT)\b|flowchart\b|sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt\b|pie\b|mindmap|timeline\b"

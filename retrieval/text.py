@@ -62,9 +62,9 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
-_ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Jr|Sr|Fig|approx|U\.S)|\b[A-Z]|^\W*[A-Za-z]{0,3}\d{1,3})\.$"
-)
+_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|Mr|Mrs|Ms|Dr|St|No|Inc|Ltd|Co|Jr|Sr|Fig|approx|U\.S|[A-Z])\.$")
+_LONGEST = len("approx.")  # of them: only the end of a text has to be looked at
+_ENUMERATED = re.compile(r"\W*[A-Za-z]{0,3}\d{1,3}\.")
 
 
 def beginning(text: str, length: int) -> str:
@@ -80,7 +80,8 @@ def sentences(text: str) -> list[str]:
     start = 0
     for boundary in _BOUNDARY.finditer(text):
         piece = text[start : boundary.start()]
-        if _ABBREVIATION.search(piece) and "\n" not in boundary.group():
+        goes_on = _ABBREVIATION.search(piece, len(piece) - _LONGEST) or _ENUMERATED.fullmatch(piece)
+        if goes_on and "\n" not in boundary.group():
             continue
         if piece.strip():
             found.append(piece.strip())

@@ -5,7 +5,7 @@ A claim's numbers and dates must be in the passage; its names too, and its yes o
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -111,9 +111,11 @@ def check(
     found = lines(text)
     checker = _Checker(evidence, question, language, verdicts or {})
     claims = [read(line, sentence) for line in found for sentence in line.sentences]
+    cites = own_citations(claims, evidence)
     for at, claim in enumerate(claims):
         if claim.kind != "glue":
-            checker.decide(claim, inherited_citations(claims, at, frozenset(evidence)), claims[:at])
+            inherited = {} if at in cites else inherited_citations(claims, at, cites)
+            checker.decide(claim, cites.get(at, ()), inherited, claims[:at])
     kept = [claim for claim in claims if claim.kept]
     objections = [Objection(c.sentence.plain, c.refuted or c.doubt) for c in claims if c.refuted or c.doubt]
     removed = [claim.sentence.plain for claim in claims if claim.refuted]
@@ -142,22 +144,31 @@ def check(
     )
 
 
-def inherited_citations(claims: Sequence[Claim], at: int, known: frozenset[int]) -> dict[tuple[int, ...], bool]:
+def own_citations(claims: Sequence[Claim], known: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """Of the sentences that cite any of these passages: their places, in order, and which they cite."""
+    cited = {at: tuple(n for n in claim.sentence.cited if n in known) for at, claim in enumerate(claims)}
+    return {at: own for at, own in cited.items() if own}
+
+
+def inherited_citations(
+    claims: Sequence[Claim], at: int, cited: Mapping[int, tuple[int, ...]]
+) -> dict[tuple[int, ...], bool]:
     """The citations that a sentence without its own may lean on: those after it in its line, before it, of its block.
 
     With each: whether a reader sees that it holds for this sentence too, so that it need not be repeated.
     """
-    claim, after, before = claims[at], claims[at + 1 :], claims[:at][::-1]
+    claim = claims[at]
+    block = [place for place in cited if place != at and _of_a_block(claims[place], claim)]
+    block.sort(key=lambda place: (place < at, abs(place - at)))
     found: dict[tuple[int, ...], bool] = {}
-    for others in (
-        [c for near in (after, before) for c in near if c.line is claim.line],
-        [c for near in (after, before) for c in near if c.line.group == claim.line.group],
-    ):
-        for one in others:
-            cited = tuple(n for n in one.sentence.cited if n in known)
-            if cited:
-                found[cited] = found.get(cited, False) or _covers(one, claim)
+    for places in ([place for place in block if claims[place].line is claim.line], block):
+        for place in places:
+            found[cited[place]] = found.get(cited[place], False) or _covers(claims[place], claim)
     return found
+
+
+def _of_a_block(one: Claim, other: Claim) -> bool:
+    return one.line.group == other.line.group
 
 
 def _covers(one: Claim, other: Claim) -> bool:
@@ -165,7 +176,7 @@ def _covers(one: Claim, other: Claim) -> bool:
     if one.line is other.line:
         return True
     quoted = one.line.kind == other.line.kind == "quote"
-    return one.line.group == other.line.group and (one.line.bare or one.leads or quoted)
+    return _of_a_block(one, other) and (one.line.bare or one.leads or quoted)
 
 
 # -- the ruling -------------------------------------------------------------------------------------------------------
@@ -182,9 +193,15 @@ class _Checker:
         self._language: Language = language
         self._verdicts = verdicts
 
-    def decide(self, claim: Claim, inherited: Mapping[tuple[int, ...], bool], before: Sequence[Claim]) -> None:
-        """Set what supports the claim, or why it is left out."""
-        own = tuple(n for n in claim.sentence.cited if n in self._evidence)
+    def decide(
+        self,
+        claim: Claim,
+        own: tuple[int, ...],
+        inherited: Mapping[tuple[int, ...], bool],
+        before: Sequence[Claim],
+    ) -> None:
+        """Set what supports the claim, or why it is left out. `own`: what it cites; `inherited`: what it may lean on if
+        it cites nothing."""
         if self._verdicts.get(claim.sentence.plain) == "contradicted":
             claim.refuted = self._said(_REFUTED)
             return
@@ -361,7 +378,9 @@ def _drop_hollow(found: Sequence[Line], claims: Sequence[Claim], checker: _Check
 
     Returns the headings that have numbers of their own, which no passage has.
     """
-    by_line = {id(line): [c for c in claims if c.line is line] for line in found}
+    by_line: dict[int, list[Claim]] = {id(line): [] for line in found}
+    for claim in claims:
+        by_line[id(claim.line)].append(claim)
 
     def alive(lines: Iterable[Line]) -> bool:
         return any(

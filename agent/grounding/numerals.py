@@ -11,13 +11,14 @@ _COUNTER = (
     r"年|月|日|時(?!的|期|点|停|代)|分(?!に|な|の[^の一二三四五六七八九十\d])|秒|円|人|名|件|個|回|週|[かヶカヵ箇ケ][月所]|歳|%|パーセント|割|倍|階|条|項|章|号"
     r"|台|本|枚|冊|社|営業日|時間|世紀|段階|桁|文字|種類|万|億|兆|つ|等|級|部屋|席|泊|ドル|ユーロ|メートル|キロ|ギガ"
 )
+_LONGEST = 30  # digits: nobody states a longer number
 _KANJI_NUMBER = re.compile(
-    rf"(?<=第)[{_KANJI}]+"
-    rf"|(?<![\u4e00-\u9fff\d])(?!一[人名件個回台枚本冊社つ])[{_KANJI}]+(?={_COUNTER})"
-    rf"|(?<=[月年約計各毎週限大小高低均和成正治])[{_KANJI}]+(?={_COUNTER})"
-    rf"|(?<![{_KANJI}\d])[{_KANJI}]{{2,}}(?={_COUNTER})"
+    rf"(?<=第)[{_KANJI}]{{1,{_LONGEST}}}"
+    rf"|(?<![\u4e00-\u9fff\d])(?!一[人名件個回台枚本冊社つ])[{_KANJI}]{{1,{_LONGEST}}}(?={_COUNTER})"
+    rf"|(?<=[月年約計各毎週限大小高低均和成正治])[{_KANJI}]{{1,{_LONGEST}}}(?={_COUNTER})"
+    rf"|(?<![{_KANJI}\d])[{_KANJI}]{{2,{_LONGEST}}}(?={_COUNTER})"
 )
-_ANY_KANJI_NUMBER = re.compile(rf"(?<![{_KANJI}\d])[{_KANJI}]+(?={_COUNTER})|[{_KANJI}]{{2,}}")
+_ANY_KANJI_NUMBER = re.compile(rf"(?<![{_KANJI}\d])[{_KANJI}]{{1,{_LONGEST}}}(?={_COUNTER})|[{_KANJI}]{{2,{_LONGEST}}}")
 _IDIOM = re.compile(
     r"(?<![一二三四五六七八九〇])十分(?!間|前|後|以|程|ほど|おき|ごと|経)|一時(?!間|から|に|まで|半|頃|ごろ)|一人一人|一日中|一本化|一元(?!年)|第三者|第一[線歩印人]|第二新卒|千葉|三重県?|四国|九州|万一|一部|一月当"
 )

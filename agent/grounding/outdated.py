@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 
 from agent.citations import lines
-from agent.grounding.check import inherited_citations
+from agent.grounding.check import inherited_citations, own_citations
 from agent.grounding.claims import Claim, read
 from agent.grounding.entities import content, denies, mentions
 from agent.grounding.evidence import PassageSentence, sentences_of, support
@@ -72,10 +72,10 @@ def _resting(text: str, numbers: frozenset[int]) -> Iterator[Claim]:
     """The statements that cite one of these, or lean on a sentence that does."""
     found = lines(text)
     claims = [read(line, sentence) for line in found for sentence in line.sentences]
-    known = frozenset(n for claim in claims for n in claim.sentence.cited)
+    cites = own_citations(claims, {n for claim in claims for n in claim.sentence.cited})
     for at, claim in enumerate(claims):
         if claim.kind == "claim":
-            cited = claim.sentence.cited or next(iter(inherited_citations(claims, at, known)), ())
+            cited = cites.get(at) or next(iter(inherited_citations(claims, at, cites)), ())
             if not numbers.isdisjoint(cited):
                 yield claim
 

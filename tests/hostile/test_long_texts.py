@@ -7,10 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from adapters.markdown.events import harmless
-from agent.citations import marks
+from agent.citations import lines, marks
+from agent.grounding.check import check
+from agent.grounding.entities import names
 from agent.grounding.quantities import facts, figures
 from agent.reflection import parse_draft
 from agent.routing.router import route
+from agent.segmentation import clean
 
 SECONDS = 1.0  # of the processor; each took several times as long, and four times that for twice the text
 
@@ -22,7 +25,15 @@ SECONDS = 1.0  # of the processor; each took several times as long, and four tim
         (facts, "1", 10_000),
         (facts, "-", 20_000),
         (figures, "１", 10_000),
+        (facts, "〇", 20_000),
+        (names, "ー", 20_000),
         (marks, " ", 20_000),
+        (marks, "`a` [1] ", 8_000),
+        (lines, "---\n", 5_000),
+        (lines, "[1]。", 5_000),
+        (lines, "Q. あ\n", 8_000),
+        (lambda sentences: check(sentences, {}, "en"), "1. ", 5_000),
+        (clean, "`", 20_000),
         (parse_draft, "```\n", 5_000),
         (lambda lines: parse_draft(f"{lines}end"), " \n", 20_000),
         (lambda colons: parse_draft(f"found{colons}"), ":", 20_000),
