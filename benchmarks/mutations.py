@@ -524,7 +524,7 @@ MUTATIONS = (
     Mutation(
         "citation check: only what was retrieved",
         "agent/grounding/check.py",
-        ("own = tuple(n for n in claim.sentence.cited if n in self._evidence)", "own = tuple(claim.sentence.cited)"),
+        ("tuple(n for n in claim.sentence.cited if n in known)", "tuple(claim.sentence.cited)"),
         ("tests/agent/grounding/test_check.py",),
     ),
     Mutation(
