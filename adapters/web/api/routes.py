@@ -4,7 +4,7 @@ Whoever calls it is seen by the team, never a private place, and everything goes
 """
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import PurePosixPath
@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapters.markdown.events import pointer
@@ -74,6 +75,7 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
         responses=_described(400, 401, 500, 503),
     )
     default = context.app.settings.language
+    routes = [*api.routes]
 
     def speaking(request: Request) -> Language:
         return language_asked(request.headers.get("accept-language", ""), default)
@@ -95,7 +97,7 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
 
     async def unrouted(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        return _unrouted(request.method, error).response(speaking(request))
+        return _unrouted(request, error, routes).response(speaking(request))
 
     async def unexpected(request: Request, error: Exception) -> Response:
         raise error  # the guard answers it, as all that fails; Starlette's own answer is a plain text
@@ -104,6 +106,7 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     api.add_exception_handler(Exception, unexpected)
     for router in (_answers(context, speaking), _documents(context, speaking), _state(context), *routers):
         api.include_router(router)
+        routes += router.routes
     return api
 
 
@@ -156,14 +159,24 @@ def _wrong_fields(errors: Any) -> Problem:
     return Problem(422, "wrong_fields", problems.WRONG_FIELDS, fields=", ".join(names) or "?")
 
 
-def _unrouted(method: str, error: HTTPException) -> Problem:
+def _unrouted(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> Problem:
     match error.status_code:
         case 404:
             return Problem(404, "not_found", problems.NOT_FOUND)
         case 405:
-            return Problem(405, "wrong_method", problems.WRONG_METHOD, error.headers, method=method[:20])
+            allowed = {"Allow": ", ".join(sorted(_methods(request, routes)))}
+            return Problem(405, "wrong_method", problems.WRONG_METHOD, allowed, method=request.method[:20])
         case _:  # the form's own complaints
             return Problem(400, "not_a_form", problems.NOT_A_FORM)
+
+
+def _methods(request: Request, routes: Sequence[BaseRoute]) -> set[str]:
+    """All that its path takes (RFC 9110 §10.2.1); Starlette knows those of the first route only."""
+    there = (
+        route for route in routes if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE
+    )
+    taken = {method for route in there for method in route.methods or ()}
+    return taken | {"HEAD"} if "GET" in taken else taken
 
 
 async def body(request: Request, model: type[M]) -> M:

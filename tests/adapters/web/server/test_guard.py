@@ -123,8 +123,17 @@ def test_bad_requests_are_told_what_is_wrong(
     assert said[0] != said[1] and client.get("/healthz").status_code == 200
 
 
-def test_the_allowed_methods_are_named(client: httpx.Client) -> None:
-    assert "GET" in client.put("/search").headers["allow"]
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/search", "GET, HEAD"),
+        ("/chat", "POST"),
+        ("/documents", "GET, HEAD, POST"),
+        ("/documents/1", "DELETE, GET, HEAD"),
+    ],
+)
+def test_the_allowed_methods_are_named(client: httpx.Client, path: str, methods: str) -> None:
+    assert client.put(path, headers={"Content-Type": J}).headers["allow"] == methods
 
 
 @pytest.mark.parametrize(
