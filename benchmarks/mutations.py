@@ -1290,6 +1290,18 @@ MUTATIONS = (
         ("tests/bot/operations/test_retention.py::test_old_copies_from_before_upgrades_go",),
     ),
     Mutation(
+        "retention: a clock that leaps deletes nothing",
+        "bot/operations/retention.py",
+        ("        if seen.doubted_at is None:\n", "        if True:\n"),
+        ("tests/bot/operations/test_retention.py::test_a_clock_that_leaps_deletes_nothing_until_it_has_stood_by_it",),
+    ),
+    Mutation(
+        "retention: the first look at a clock is a doubt",
+        "bot/store/retention_clock.py",
+        ("goes_on = believed_at is not None and at - believed_at <= STEP", "goes_on = believed_at is None or at - believed_at <= STEP"),
+        ("tests/bot/operations/test_retention.py::test_a_home_that_never_looked_at_its_clock_begins_with_a_doubt",),
+    ),
+    Mutation(
         "migrations: an upgrade that fails again and again leaves one copy",
         "migrations/__init__.py",
         ("        if copied != backup:\n", "        if False:\n"),

@@ -31,6 +31,7 @@ from bot.knowledge.curation import Curation
 from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import Datasets
 from bot.knowledge.documents import KnowledgeBase, Progress
+from bot.knowledge.held_files import held_files
 from bot.knowledge.snapshots import Snapshots
 from bot.knowledge.upkeep import Upkeep, attending
 from bot.knowledge.vector_store import open_vectors
@@ -267,11 +268,16 @@ class Application:
         """
         gc.collect()
         gc.freeze()
-        keep = timedelta(days=self.settings.keep_days)
-        work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self.knowledge.forget)
+        retaining = daily(
+            self.data.engine,
+            self.settings.chat_log,
+            keep=timedelta(days=self.settings.keep_days),
+            forget_document=self.knowledge.forget,
+            expire_files=held_files(self.data.engine, self.settings.uploads).expire,
+        )
         erasing = follow_erasures(self.data.engine, self.settings.chat_log) if on_server(self.data.engine) else None
         tasks = (
-            asyncio.create_task(work, name="retention"),
+            asyncio.create_task(retaining, name="retention"),
             asyncio.create_task(self.data.signals.hear(), name="signals"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
             asyncio.create_task(self.sources.watch(), name="sources"),

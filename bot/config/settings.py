@@ -328,6 +328,11 @@ class Settings(BaseSettings):
     def chat_log(self) -> Path:
         return self.home / "logs" / "agent_chat.log"
 
+    @property
+    def uploads(self) -> Path:
+        """The folder of files that came through the browser, until they are read."""
+        return self.home / "uploads"
+
     def secrets(self) -> tuple[str, ...]:
         """The values that may appear nowhere; for `logs.set_up`."""
         fields = (value for _, value in self if isinstance(value, SecretStr) and value is not self.database)

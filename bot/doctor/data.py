@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from bot.store.documents import Documents
 from bot.store.engine import Engine, opened
 from bot.store.homes import Homes
 from bot.store.inspection import Condition, begun, condition, file_of, server_condition
+from bot.store.retention_clock import STEP, RetentionClock
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.i18n import Text, filled, os_reason
@@ -38,6 +39,7 @@ _READ = 500  # passages of the index
 
 DATABASE = Subject("database", Text(en="Database", ja="データベース"))
 DOCUMENTS = Subject("documents", Text(en="Documents", ja="文書"))
+CLOCK = Subject("clock", Text(en="Clock", ja="時計"))
 STORE = Subject("store", Text(en="Search index", ja="検索インデックス"))
 
 
@@ -194,6 +196,37 @@ _THEN_AGAIN = Text(
     en="Put the database right first, then run kotae doctor again.",
     ja="先にデータベースを直してから、もう一度 kotae doctor を実行してください。",
 )
+
+
+# -- the clock that things are deleted by -----------------------------------------------------------------------------
+
+_JUMPED = Text(
+    en="It says {now}, long after it was last looked at ({was}). Until it has stood by that for {days} days nothing is "
+    "deleted for its age.",
+    ja="現在は {now} となっていますが、前回の確認（{was}）から離れすぎています。このまま {days} 日たつまで、"
+    "古いデータは削除されません。",
+)
+_SET_CLOCK = Text(
+    en="If that is not the date, set the clock of {where} right, by {until} at the latest. If it is, there is nothing "
+    "to do.",
+    ja="日付が違う場合は、遅くとも {until} までに{where}の時計を合わせてください。"
+    "正しい場合は何もする必要はありません。",
+)
+_MACHINES_CLOCK = Text(en="this machine", ja="このマシン")
+_SERVERS_CLOCK = Text(en="the database's server", ja="データベースのサーバー")
+
+
+async def clock(settings: Settings) -> Sequence[Remark]:
+    """Nothing but what is wrong with it."""
+    file = file_of(settings.database_url)
+    if file is not None and not begun(file):
+        return []
+    seen = await _looked(settings, lambda engine: RetentionClock(engine).known(datetime.now(UTC)))
+    if seen is None or not seen.jumped or seen.believed_at is None or seen.doubted_at is None:
+        return []
+    until = f"{seen.doubted_at + STEP:%Y-%m-%d}"
+    said = filled(_JUMPED, now=f"{seen.at:%Y-%m-%d}", was=f"{seen.believed_at:%Y-%m-%d}", days=str(STEP.days))
+    return [warning(said, filled(_SET_CLOCK, where=_MACHINES_CLOCK if file else _SERVERS_CLOCK, until=until))]
 
 
 # -- the documents' Markdown ------------------------------------------------------------------------------------------
@@ -424,6 +457,7 @@ async def _open(settings: Settings, made: Made) -> Index | None:
 
 CHECKS = (
     Check(DATABASE, database),
+    Check(CLOCK, clock),
     Check(DOCUMENTS, documents),
     Check(STORE, store),
 )
