@@ -1290,6 +1290,18 @@ MUTATIONS = (
         ("tests/bot/operations/test_retention.py::test_old_copies_from_before_upgrades_go",),
     ),
     Mutation(
+        "readiness: a search model that cannot be loaded is looked for at the start",
+        "bot/cli/commands.py",
+        ("            await stack.enter_async_context(aside(app.keep_warm()))\n", ""),
+        ("tests/bot/cli/test_run.py::test_a_search_model_that_cannot_be_loaded_is_said_before_anybody_asks",),
+    ),
+    Mutation(
+        "readiness: a search model that cannot be loaded is said",
+        "bot/app.py",
+        ('found["embedder"] = Trouble(', 'found.get("embedder", Trouble)('),
+        ("tests/adapters/web/api/test_streaming.py::test_readiness_names_what_does_not_work",),
+    ),
+    Mutation(
         "retention: a clock that leaps deletes nothing",
         "bot/operations/retention.py",
         ("        if seen.doubted_at is None:\n", "        if True:\n"),

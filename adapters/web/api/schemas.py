@@ -167,9 +167,9 @@ class Alive(BaseModel):
 
 
 class Readiness(BaseModel):
-    """`degraded`: it answers, but a platform is not connected or the disk has no room for documents; `unready`: it
-    cannot answer. Each part by its name, and `why` in words for those that fail, for who shows the token where there is
-    one."""
+    """`degraded`: it answers, but a platform is not connected, the disk has no room for documents, or search goes by
+    words alone; `unready`: it cannot answer. Each part by its name, and `why` in words for those that fail, for who
+    shows the token where there is one."""
 
     status: Literal["ready", "degraded", "unready"]
     parts: dict[str, Literal["ok", "low", "failed", "disconnected"]] = {}

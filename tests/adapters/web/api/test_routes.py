@@ -211,7 +211,7 @@ def test_it_says_how_it_is(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {
         "status": "ready",
-        "parts": {"database": "ok", "store": "ok", "home": "ok"},
+        "parts": {"database": "ok", "store": "ok", "home": "ok", "embedder": "ok"},
         "why": {},
     }
 

@@ -340,7 +340,7 @@ def test_other_machines_need_a_token(tmp_path: Path) -> None:
             assert client.get("/metrics").status_code == client.post("/readyz/x").status_code == 401
             right = {"Authorization": "Bearer s3cret-canary-0123456789", "Host": "kotae.example"}
             parts = client.get("/readyz", headers=right).json()["parts"]
-            assert parts == {"database": "ok", "store": "ok", "home": "ok"}
+            assert parts == {"database": "ok", "store": "ok", "home": "ok", "embedder": "ok"}
             assert client.get("/collections", headers=right).status_code == 200
         with service.commands() as local:
             assert local.get("/collections").status_code == 200
