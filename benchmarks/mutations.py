@@ -1302,6 +1302,18 @@ MUTATIONS = (
         ("tests/adapters/web/api/test_streaming.py::test_readiness_names_what_does_not_work",),
     ),
     Mutation(
+        "database: nobody waits longer for having others before them",
+        "bot/store/engine.py",
+        ("    return most + (lock.refused if lock else 0)\n", "    return most + 1_000_000\n"),
+        ("tests/bot/store/test_engine.py::test_those_who_wait_behind_a_writer_that_is_kept_out_give_up_with_it",),
+    ),
+    Mutation(
+        "readiness: a database that another program has locked is said at once",
+        "bot/store/inspection.py",
+        ("    refuse_kept_out(engine)\n", ""),
+        ("tests/bot/store/test_engine.py::test_those_who_wait_behind_a_writer_that_is_kept_out_give_up_with_it",),
+    ),
+    Mutation(
         "retention: a clock that leaps deletes nothing",
         "bot/operations/retention.py",
         ("        if seen.doubted_at is None:\n", "        if True:\n"),

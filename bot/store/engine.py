@@ -4,10 +4,11 @@ Source: reliability.md R45 and R47.
 """
 
 import asyncio
+import logging
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -24,6 +25,8 @@ from bot.store.sqlite import SqliteConnection, connecting
 from bot.types import Place
 from bot.waiting import finished
 from retrieval.i18n import Text
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Engine = AsyncEngine  # for who hands one on
@@ -121,7 +124,11 @@ def connect(
                     "async_creator_fn": connecting,
                 },
                 **pool,
-                execution_options={"writer": asyncio.Semaphore(1), "places": asyncio.Semaphore(size - 1)},
+                execution_options={
+                    "writer": asyncio.Semaphore(1),
+                    "places": asyncio.Semaphore(size - 1),
+                    "lock": _FileLock(),
+                },
             )
             event.listen(engine.sync_engine, "connect", _prepare)
             event.listen(engine.sync_engine, "begin", _begin)
@@ -151,6 +158,13 @@ async def opened(url: str, link: ServerLink = _USUAL) -> AsyncIterator[AsyncEngi
         yield engine
     finally:
         await engine.dispose()
+
+
+@dataclass(slots=True)
+class _FileLock:
+    """How often in a row another program has kept this process's writer out of an SQLite file."""
+
+    refused: int = 0
 
 
 class Store:
@@ -231,8 +245,10 @@ async def execute(engine: AsyncEngine, statement: Executable, *, durable: bool =
 
 
 async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
+    last = _last_try(engine, BEGIN_TRIES)
+
     def transaction(db: Connection) -> T:
-        _ready(db, kind)
+        _ready(db, kind, last)
         result = work(db)
         if kind != "statement":
             db.commit()
@@ -262,14 +278,24 @@ async def read(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
 
 
 @asynccontextmanager
-async def write(engine: AsyncEngine, *, durable: bool = True) -> AsyncIterator[AsyncConnection]:
+async def write(
+    engine: AsyncEngine, *, durable: bool = True, tries: int = BEGIN_TRIES
+) -> AsyncIterator[AsyncConnection]:
     """One change, committed at the end of the block or not at all. Raises StoreError; IntegrityError as it is.
 
     Inside the block await nothing but `db`. Writers of one process take turns; a cancelled one rolls back, and one
     cancelled while it commits has committed. Not `durable`: it outlives this process, but perhaps not a power cut.
+    `tries`: of `BUSY_TIMEOUT_MS` each, to get past another program.
     """
-    async with _transaction(engine, "write" if durable else "light write") as db:
+    async with _transaction(engine, "write" if durable else "light write", tries) as db:
         yield db
+
+
+def refuse_kept_out(engine: AsyncEngine) -> None:
+    """Raises StoreError while another program keeps a writer out of an SQLite file."""
+    places = engine.sync_engine.get_execution_options()
+    if "lock" in places and places["lock"].refused and places["writer"].locked():
+        raise StoreError(_LOCKED)
 
 
 @asynccontextmanager
@@ -338,12 +364,12 @@ def _place(engine: AsyncEngine, kind: _Kind) -> asyncio.Semaphore:
 
 
 @asynccontextmanager
-async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncConnection]:
-    db = _Patient(engine)
+async def _transaction(engine: AsyncEngine, kind: _Kind, tries: int = BEGIN_TRIES) -> AsyncIterator[AsyncConnection]:
+    db, last = _Patient(engine), _last_try(engine, tries)
     async with _place(engine, kind):
         with in_words():
             try:
-                await finished(_open(db, kind))
+                await finished(_open(db, kind, last))
                 yield db
                 if kind != "read":
                     await finished(db.commit())
@@ -362,21 +388,38 @@ def in_words() -> Iterator[None]:
         raise StoreError(_why(error)) from error
 
 
-async def _open(db: AsyncConnection, kind: _Kind) -> None:
+async def _open(db: AsyncConnection, kind: _Kind, last: int) -> None:
     await db.start()
-    await db.run_sync(_ready, kind)
+    await db.run_sync(_ready, kind, last)
 
 
-def _ready(db: Connection, kind: _Kind) -> None:
+def _last_try(engine: AsyncEngine, most: int) -> int:
+    """The refusal in a row that is the last which whoever asks now waits for, also while others are before it."""
+    lock: _FileLock | None = engine.sync_engine.get_execution_options().get("lock")
+    return most + (lock.refused if lock else 0)
+
+
+def _ready(db: Connection, kind: _Kind, last: int) -> None:
     db.execution_options(**{"as": kind})
-    for tries_left in reversed(range(BEGIN_TRIES)):
+    lock: _FileLock | None = db.get_execution_options().get("lock")
+    if lock is None or kind not in ("write", "light write"):
+        db.begin()
+        return
+    last = min(last, lock.refused + BEGIN_TRIES)  # somebody got in meanwhile
+    while lock.refused < last:
         try:
             db.begin()
-            return
         except OperationalError as error:
             # SQLite does not queue: a process that writes without a pause can keep another out for a whole timeout.
-            if not tries_left or _why(error) is not _LOCKED:
+            if _why(error) is not _LOCKED:
                 raise
+            lock.refused += 1
+            if lock.refused == 1:
+                log.warning("another program keeps the database locked; what is to be stored waits for it")
+        else:
+            lock.refused = 0
+            return
+    raise StoreError(_LOCKED)
 
 
 async def _close(db: AsyncConnection) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from bot.errors import StoreError
-from bot.store.engine import Engine, opened, rows, write
+from bot.store.engine import Engine, opened, refuse_kept_out, rows, write
 from bot.store.link import ServerLink
 from migrations import revisions
 from retrieval.i18n import Text
@@ -83,11 +83,13 @@ def condition(file: Path, *, seconds: float) -> Condition:
 
 
 async def probe(engine: Engine) -> None:
-    """Write a row as it is, and commit it: a transaction without a change finds no full disk. Raises StoreError."""
+    """Write a row as it is, and commit it: a transaction without a change finds no full disk. Waits little for another
+    program that has it locked. Raises StoreError."""
     file = file_of(str(engine.url))
     if file is not None and not await asyncio.to_thread(file.exists):
         raise StoreError(_GONE)
-    async with write(engine, durable=False) as db:
+    refuse_kept_out(engine)
+    async with write(engine, durable=False, tries=1) as db:
         await db.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
