@@ -1346,14 +1346,29 @@ MUTATIONS = (
     Mutation(
         "index: files that were deleted under it are no health",
         "retrieval/index/edge.py",
-        ('return await self._run((self._folder / "shard").exists)', "return True"),
+        ("            await self._run(self._require_still)\n", ""),
         ("tests/retrieval/index/test_index.py::test_a_store_that_was_deleted_while_it_is_open_is_not_healthy",),
     ),
     Mutation(
         "database: a file that is gone is said",
-        "bot/store/inspection.py",
-        ("        raise StoreError(_GONE)\n", "        return\n"),
+        "bot/store/engine.py",
+        ("            raise StoreError(_GONE)\n", "            return\n"),
         ("tests/bot/store/test_engine.py::test_a_file_that_was_moved_away_while_it_is_open_is_said",),
+    ),
+    Mutation(
+        "database: nothing is stored in a file that was replaced",
+        "retrieval/durable.py",
+        ("return os.path.samestat(path.stat(), opened)", "return path.exists()"),
+        (
+            "tests/bot/store/test_engine.py::test_nothing_is_stored_in_a_file_that_another_was_put_in_the_place_of",
+            "tests/retrieval/index/test_index.py::test_nothing_is_added_to_a_store_that_another_was_put_in_the_place_of",
+        ),
+    ),
+    Mutation(
+        "index: nothing is added to files that were replaced",
+        "retrieval/index/edge.py",
+        ("        self._require_still()\n        disk.require(room", "        disk.require(room"),
+        ("tests/retrieval/index/test_index.py::test_nothing_is_added_to_a_store_that_another_was_put_in_the_place_of",),
     ),
     Mutation(
         "index: passages that cannot be read are no health",

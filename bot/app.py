@@ -89,7 +89,6 @@ from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.folder import own
 from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.index import Index
-from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
 from retrieval.loaders.loader import Loader
 from retrieval.reranking import FastembedReranker, RerankingError
@@ -197,7 +196,8 @@ class Application:
 
     async def troubles(self) -> dict[str, Trouble]:
         """The parts that do not work now: `database`, `store`, `home`, `embedder`."""
-        found = {} if await self.index.healthy() else {"store": Trouble(BROKEN)}
+        store = await self.index.trouble()
+        found = {} if store is None else {"store": Trouble(store)}
         if isinstance(self.embedder, LocalEmbedder) and self.embedder.trouble is not None:
             found["embedder"] = Trouble(self.embedder.trouble.said, answers=True)
         try:

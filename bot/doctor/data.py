@@ -282,6 +282,11 @@ async def indexed(settings: Settings) -> int:
 
 # -- the search index -------------------------------------------------------------------------------------------------
 
+_SAID = Text(en="The running Kotae says of {part}: {why}", ja="動いている Kotae から（{part}）: {why}")
+_AS_SAID = Text(
+    en="Do what it says, or see the finding of that part; then run kotae doctor again.",
+    ja="その内容か、該当の項目に従って直してから、もう一度 kotae doctor を実行してください。",
+)
 _RUNNING = Text(
     en="A running Kotae has it open and answers, so its contents were not counted.",
     ja="動いている Kotae が開いていて、応答もあります。中身の件数は確認していません。",
@@ -343,7 +348,7 @@ _GOOD_INDEX = Text(
 
 async def store(settings: Settings) -> Sequence[Remark]:
     if not settings.qdrant_url and await aside(lambda: owned(settings.home)):
-        return [await _owner(settings)]
+        return await _owner(settings)
     kept = await _kept(settings)
     if kept is None:
         return [warning(_DATABASE_FIRST, _THEN_AGAIN)]
@@ -414,17 +419,19 @@ def owned(folder: Path) -> bool:
     return False
 
 
-async def _owner(settings: Settings) -> Remark:
+async def _owner(settings: Settings) -> list[Remark]:
+    """As the running process says of itself: it may have other files open than are there now."""
     from bot.cli.remote import OwnerRefusedError, reach
 
     try:
         async with reach(settings.home, settings.language) as owner:
             if owner is not None:
-                await owner("check")
-                return fine(_RUNNING, _STOP_FIRST)
+                troubles = (await owner("troubles"))["troubles"]
+                said = [filled(_SAID, part=part, why=str(why)) for part, why in troubles.items()]
+                return [fault(one, _AS_SAID) for one in said] or [fine(_RUNNING, _STOP_FIRST)]
     except OwnerRefusedError:
         pass
-    return warning(_SILENT, _WAIT)
+    return [warning(_SILENT, _WAIT)]
 
 
 async def _open(settings: Settings, made: Made) -> Index | None:

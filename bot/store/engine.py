@@ -5,11 +5,13 @@ Source: reliability.md R45 and R47.
 
 import asyncio
 import logging
+import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Executable, Row, Table, and_, event, text
@@ -24,6 +26,7 @@ from bot.store.link import ServerLink
 from bot.store.sqlite import SqliteConnection, connecting
 from bot.types import Place
 from bot.waiting import finished
+from retrieval.durable import still
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
@@ -61,6 +64,12 @@ _READ_ONLY = Text(
 _LOCKED = Text(
     en="The database is busy with another program, so nothing was stored. Please try again.",
     ja="データベースがほかのプログラムに使われているため、保存できませんでした。もう一度お試しください。",
+)
+_GONE = Text(
+    en="The file of the database is gone, or another one is in its place: it was moved, deleted or replaced while it is"
+    " open. What is stored would be lost when Kotae stops, so nothing is. Put it back, or start Kotae again.",
+    ja="データベースのファイルがないか、別のものに置き換わっています（使用中の移動、削除、置き換え）。保存しても Kotae"
+    " の終了とともに失われるため、受け付けていません。元に戻すか、Kotae を起動し直してください。",
 )
 _DISK = Text(
     en="The disk did not let the database read or write, so nothing was stored.",
@@ -127,10 +136,11 @@ def connect(
                 execution_options={
                     "writer": asyncio.Semaphore(1),
                     "places": asyncio.Semaphore(size - 1),
-                    "lock": _FileLock(),
+                    "file": (file := _File(Path(address.database))),
                 },
             )
             event.listen(engine.sync_engine, "connect", _prepare)
+            event.listen(engine.sync_engine, "connect", lambda connection, record: file.note())
             event.listen(engine.sync_engine, "begin", _begin)
             return engine
         case "postgresql+asyncpg":
@@ -161,10 +171,29 @@ async def opened(url: str, link: ServerLink = _USUAL) -> AsyncIterator[AsyncEngi
 
 
 @dataclass(slots=True)
-class _FileLock:
-    """How often in a row another program has kept this process's writer out of an SQLite file."""
+class _File:
+    """Of SQLite. `opened`: the one that this process has open. `refused`: how often in a row another program has kept
+    the writer out."""
 
+    path: Path
+    opened: os.stat_result | None = None
+    lost: bool = False
     refused: int = 0
+
+    def note(self) -> None:
+        if self.opened is None:
+            with suppress(OSError):
+                self.opened = self.path.stat()
+
+    def require_still(self) -> None:
+        """Raises StoreError where what is stored would be lost: SQLite writes on to a file that has no name any
+        more."""
+        lost = self.opened is not None and not still(self.path, self.opened)
+        if lost and not self.lost:
+            log.error("%s", _GONE.en)
+        self.lost = lost
+        if lost:
+            raise StoreError(_GONE)
 
 
 class Store:
@@ -294,7 +323,7 @@ async def write(
 def refuse_kept_out(engine: AsyncEngine) -> None:
     """Raises StoreError while another program keeps a writer out of an SQLite file."""
     places = engine.sync_engine.get_execution_options()
-    if "lock" in places and places["lock"].refused and places["writer"].locked():
+    if "file" in places and places["file"].refused and places["writer"].locked():
         raise StoreError(_LOCKED)
 
 
@@ -395,29 +424,30 @@ async def _open(db: AsyncConnection, kind: _Kind, last: int) -> None:
 
 def _last_try(engine: AsyncEngine, most: int) -> int:
     """The refusal in a row that is the last which whoever asks now waits for, also while others are before it."""
-    lock: _FileLock | None = engine.sync_engine.get_execution_options().get("lock")
-    return most + (lock.refused if lock else 0)
+    file: _File | None = engine.sync_engine.get_execution_options().get("file")
+    return most + (file.refused if file else 0)
 
 
 def _ready(db: Connection, kind: _Kind, last: int) -> None:
     db.execution_options(**{"as": kind})
-    lock: _FileLock | None = db.get_execution_options().get("lock")
-    if lock is None or kind not in ("write", "light write"):
+    file: _File | None = db.get_execution_options().get("file")
+    if file is None or kind not in ("write", "light write"):
         db.begin()
         return
-    last = min(last, lock.refused + BEGIN_TRIES)  # somebody got in meanwhile
-    while lock.refused < last:
+    file.require_still()
+    last = min(last, file.refused + BEGIN_TRIES)  # somebody got in meanwhile
+    while file.refused < last:
         try:
             db.begin()
         except OperationalError as error:
             # SQLite does not queue: a process that writes without a pause can keep another out for a whole timeout.
             if _why(error) is not _LOCKED:
                 raise
-            lock.refused += 1
-            if lock.refused == 1:
+            file.refused += 1
+            if file.refused == 1:
                 log.warning("another program keeps the database locked; what is to be stored waits for it")
         else:
-            lock.refused = 0
+            file.refused = 0
             return
     raise StoreError(_LOCKED)
 

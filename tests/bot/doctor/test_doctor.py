@@ -601,18 +601,21 @@ async def test_a_home_that_somebody_silent_has_open(tmp_path: Path, monkeypatch:
 
 async def test_a_home_that_a_running_bot_has_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = await taught(tmp_path, monkeypatch)
+    troubles: dict[str, str] = {}
 
     async def answer(request: web.Request) -> web.Response:
-        return web.json_response({})
+        return web.json_response({"troubles": troubles})
 
     app = web.Application()
-    app.router.add_post("/commands/check", answer)
+    app.router.add_post("/commands/troubles", answer)
     runner = web.AppRunner(app)
     await runner.setup()
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         await web.UnixSite(runner, str(tmp_path / "kotae.sock")).start()
         (finding,) = await found("store", settings)
+        troubles["database"] = "Another file is in its place."
+        expect(await found("store", settings), "fault", "database", "Another file is in its place", "動いている")
         await runner.cleanup()
     assert finding.level == "ok" and "running Kotae" in finding.what.en and "動いている" in finding.what.ja
 

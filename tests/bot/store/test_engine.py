@@ -488,7 +488,30 @@ async def test_a_file_that_was_moved_away_while_it_is_open_is_said(sqlite_url: s
     await names(store)
     with pytest.raises(StoreError) as gone:
         await probe(store)
-    assert "moved or deleted" in gone.value.text("en") and "起動し直して" in gone.value.text("ja")
+    assert "moved, deleted" in gone.value.text("en") and "起動し直して" in gone.value.text("ja")
+    await store.dispose()
+
+
+async def test_nothing_is_stored_in_a_file_that_another_was_put_in_the_place_of(
+    sqlite_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, aside = tmp_path / "kotae.db", tmp_path / "aside.db"
+    store = connect(sqlite_url)
+    await execute(store, indexes.insert().values(**row("before")))
+    file.rename(aside)
+    databases.made(file)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="replaced"):
+            await execute(store, indexes.insert().values(**row("lost")))
+    with pytest.raises(StoreError, match="replaced"):
+        async with write(store) as db:
+            await db.execute(indexes.insert().values(**row("lost")))
+    with pytest.raises(StoreError, match="replaced"):
+        await probe(store)
+    assert caplog.text.count("another one is in its place") == 1
+    aside.rename(file)
+    await execute(store, indexes.insert().values(**row("after")))
+    assert await names(store) == {"before", "after"}
     await store.dispose()
 
 

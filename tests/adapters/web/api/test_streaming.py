@@ -18,6 +18,8 @@ from bot.app import Application
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from retrieval.embeddings.local import LocalEmbedder
+from retrieval.i18n import Text
+from retrieval.index.base import BROKEN
 from retrieval.types import EmbeddingError
 from tests.adapters.service import Service
 from tests.bot.acting import ANSWER, fails, says
@@ -131,8 +133,8 @@ def test_questions_of_those_who_are_gone_are_closed_at_the_next_start(tmp_path: 
 
 
 class BrokenIndex:
-    async def healthy(self) -> bool:
-        return False
+    async def trouble(self) -> Text:
+        return BROKEN
 
 
 def without_database(app: Application) -> Application:
