@@ -412,6 +412,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{GUARD}::test_a_token_cannot_be_guessed_for_long",),
     ),
     (
+        "Web: a short token is not guessed, and a long one not kept out",
+        "adapters/web/server/login.py",
+        ("        if right and not self._guessable:\n", "        if right:\n"),
+        (f"{GUARD}::test_a_token_cannot_be_guessed_for_long",),
+    ),
+    (
         "Web: a token is not guessed at one process after the other",
         "adapters/web/server/server.py",
         ("        shared=rates if rates.shared else None,\n", ""),
