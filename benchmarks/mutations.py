@@ -1304,7 +1304,7 @@ MUTATIONS = (
     Mutation(
         "database: nobody waits longer for having others before them",
         "bot/store/engine.py",
-        ("    return most + (lock.refused if lock else 0)\n", "    return most + 1_000_000\n"),
+        ("    return most + (file.refused if file else 0)\n", "    return most + 1_000_000\n"),
         ("tests/bot/store/test_engine.py::test_those_who_wait_behind_a_writer_that_is_kept_out_give_up_with_it",),
     ),
     Mutation(

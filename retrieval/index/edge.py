@@ -109,7 +109,7 @@ class EdgeIndex:
         self.home = home_in(folder / "shard")
         self._shard = shard
         self._folder = folder
-        self._opened = (folder / "shard").stat()
+        self._opened = os.open(folder / "shard", os.O_RDONLY)  # a disk may number anew what nobody has open
         self._free = free
         self._log = folder / "shard" / "wal"
         self._lock = lock
@@ -293,7 +293,7 @@ class EdgeIndex:
 
     def _require_still(self) -> None:
         """Raises QdrantConnectionError where what is written would be lost: files without a name answer on."""
-        if not still(self._folder / "shard", self._opened):
+        if not still(self._folder / "shard", os.fstat(self._opened)):
             raise QdrantConnectionError(_REPLACED, folder=self._folder)
 
     def _flush(self) -> None:
@@ -566,6 +566,7 @@ class EdgeIndex:
                     self._flush()
             self._shard.close()
         finally:
+            os.close(self._opened)
             os.close(self._lock)
 
 
