@@ -1290,6 +1290,42 @@ MUTATIONS = (
         ("tests/bot/operations/test_retention.py::test_old_copies_from_before_upgrades_go",),
     ),
     Mutation(
+        "readiness: a search model that cannot be loaded is looked for at the start",
+        "bot/cli/commands.py",
+        ("            await stack.enter_async_context(aside(app.keep_warm()))\n", ""),
+        ("tests/bot/cli/test_run.py::test_a_search_model_that_cannot_be_loaded_is_said_before_anybody_asks",),
+    ),
+    Mutation(
+        "readiness: a search model that cannot be loaded is said",
+        "bot/app.py",
+        ('found["embedder"] = Trouble(', 'found.get("embedder", Trouble)('),
+        ("tests/adapters/web/api/test_streaming.py::test_readiness_names_what_does_not_work",),
+    ),
+    Mutation(
+        "database: nobody waits longer for having others before them",
+        "bot/store/engine.py",
+        ("    return most + (file.refused if file else 0)\n", "    return most + 1_000_000\n"),
+        ("tests/bot/store/test_engine.py::test_those_who_wait_behind_a_writer_that_is_kept_out_give_up_with_it",),
+    ),
+    Mutation(
+        "readiness: a database that another program has locked is said at once",
+        "bot/store/inspection.py",
+        ("    refuse_kept_out(engine)\n", ""),
+        ("tests/bot/store/test_engine.py::test_those_who_wait_behind_a_writer_that_is_kept_out_give_up_with_it",),
+    ),
+    Mutation(
+        "retention: a clock that leaps deletes nothing",
+        "bot/operations/retention.py",
+        ("        if seen.doubted_at is None:\n", "        if True:\n"),
+        ("tests/bot/operations/test_retention.py::test_a_clock_that_leaps_deletes_nothing_until_it_has_stood_by_it",),
+    ),
+    Mutation(
+        "retention: the first look at a clock is a doubt",
+        "bot/store/retention_clock.py",
+        ("goes_on = believed_at is not None and at - believed_at <= STEP", "goes_on = believed_at is None or at - believed_at <= STEP"),
+        ("tests/bot/operations/test_retention.py::test_a_home_that_never_looked_at_its_clock_begins_with_a_doubt",),
+    ),
+    Mutation(
         "migrations: an upgrade that fails again and again leaves one copy",
         "migrations/__init__.py",
         ("        if copied != backup:\n", "        if False:\n"),
@@ -1310,14 +1346,29 @@ MUTATIONS = (
     Mutation(
         "index: files that were deleted under it are no health",
         "retrieval/index/edge.py",
-        ('return await self._run((self._folder / "shard").exists)', "return True"),
+        ("            await self._run(self._require_still)\n", ""),
         ("tests/retrieval/index/test_index.py::test_a_store_that_was_deleted_while_it_is_open_is_not_healthy",),
     ),
     Mutation(
         "database: a file that is gone is said",
-        "bot/store/inspection.py",
-        ("        raise StoreError(_GONE)\n", "        return\n"),
+        "bot/store/engine.py",
+        ("            raise StoreError(_GONE)\n", "            return\n"),
         ("tests/bot/store/test_engine.py::test_a_file_that_was_moved_away_while_it_is_open_is_said",),
+    ),
+    Mutation(
+        "database: nothing is stored in a file that was replaced",
+        "retrieval/durable.py",
+        ("return os.path.samestat(path.stat(), opened)", "return path.exists()"),
+        (
+            "tests/bot/store/test_engine.py::test_nothing_is_stored_in_a_file_that_another_was_put_in_the_place_of",
+            "tests/retrieval/index/test_index.py::test_nothing_is_added_to_a_store_that_another_was_put_in_the_place_of",
+        ),
+    ),
+    Mutation(
+        "index: nothing is added to files that were replaced",
+        "retrieval/index/edge.py",
+        ("        self._require_still()\n        disk.require(room", "        disk.require(room"),
+        ("tests/retrieval/index/test_index.py::test_nothing_is_added_to_a_store_that_another_was_put_in_the_place_of",),
     ),
     Mutation(
         "index: passages that cannot be read are no health",

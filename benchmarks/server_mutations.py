@@ -48,6 +48,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{LINKED}::test_a_server_notices_in_half_a_minute_that_a_machine_is_gone",),
     ),
     (
+        "Server: things are too old by its clock",
+        "bot/store/retention_clock.py",
+        ("    at = present(db, now)\n", "    at = now\n"),
+        (f"{FORGOTTEN}::test_a_wrong_clock_of_a_machine_is_not_asked_where_the_server_has_one",),
+    ),
+    (
         "Server: a replica that lags is not believed when points are counted",
         "retrieval/index/server.py",
         (", exact=True, consistency=self._consistency)", ", exact=True)"),

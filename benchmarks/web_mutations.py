@@ -331,6 +331,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{GUARD}::test_other_machines_need_a_token",),
     ),
     (
+        "Web: a program adds nothing to a private place",
+        "adapters/web/api/schemas.py",
+        ('OpenScope = Literal["team", "everyone"]', "OpenScope = Scope"),
+        ("tests/adapters/web/api/test_routes.py::test_a_private_document_is_neither_replaced_nor_added",),
+    ),
+    (
         "Web: what fails inside is told as JSON",
         "adapters/web/api/routes.py",
         ("    api.add_exception_handler(Exception, unexpected)\n", ""),
@@ -403,6 +409,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Web: a token is not guessed",
         "adapters/web/server/login.py",
         ("        if tries >= TRIES or await", "        if await"),
+        (f"{GUARD}::test_a_token_cannot_be_guessed_for_long",),
+    ),
+    (
+        "Web: a short token is not guessed, and a long one not kept out",
+        "adapters/web/server/login.py",
+        ("        if right and not self._guessable:\n", "        if right:\n"),
         (f"{GUARD}::test_a_token_cannot_be_guessed_for_long",),
     ),
     (

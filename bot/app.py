@@ -31,6 +31,7 @@ from bot.knowledge.curation import Curation
 from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import Datasets
 from bot.knowledge.documents import KnowledgeBase, Progress
+from bot.knowledge.held_files import held_files
 from bot.knowledge.snapshots import Snapshots
 from bot.knowledge.upkeep import Upkeep, attending
 from bot.knowledge.vector_store import open_vectors
@@ -79,6 +80,7 @@ from bot.unanswered.digest_schedule import Announce, DigestClock, Schedule
 from bot.unanswered.doubts import Doubts
 from bot.unanswered.expert_answers import ANSWERS
 from bot.unanswered.questions import Remembering, Unanswered
+from bot.waiting import again_and_again
 from retrieval import disk
 from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
@@ -87,7 +89,6 @@ from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.folder import own
 from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.index import Index
-from retrieval.index.base import BROKEN
 from retrieval.ingest import Ingest
 from retrieval.loaders.loader import Loader
 from retrieval.reranking import FastembedReranker, RerankingError
@@ -97,6 +98,7 @@ from retrieval.types import (
     CONFIDENT,
     MIN_RELEVANCE,
     CollectionInfo,
+    EmbeddingError,
     Found,
     Hit,
     Passage,
@@ -108,6 +110,7 @@ log = logging.getLogger(__name__)
 
 _HOME = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 SAMPLE = "sample"
+WARM_EVERY = 60.0  # seconds, in which what the disk or the memory refused may have come right
 JUDGE_CALLS = 1 + PROTOCOL_RETRIES  # of a turn, where KOTAE_JUDGE_MODEL names a model of its own
 ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
@@ -192,8 +195,11 @@ class Application:
         await self.knowledge.check(collections, self.readers, language or self.settings.language)
 
     async def troubles(self) -> dict[str, Trouble]:
-        """The parts that do not work now: `database`, `store`, `home`."""
-        found = {} if await self.index.healthy() else {"store": Trouble(BROKEN)}
+        """The parts that do not work now: `database`, `store`, `home`, `embedder`."""
+        store = await self.index.trouble()
+        found = {} if store is None else {"store": Trouble(store)}
+        if isinstance(self.embedder, LocalEmbedder) and self.embedder.trouble is not None:
+            found["embedder"] = Trouble(self.embedder.trouble.said, answers=True)
         try:
             await self.data.probe()
             await self.knowledge.generation()
@@ -251,11 +257,24 @@ class Application:
         return card(made, self.settings.language, self.settings.timezone)
 
     async def warm(self) -> None:
-        """Load what the first question would wait for."""
-        if isinstance(self.embedder, LocalEmbedder):
-            await self.embedder.warm()
+        """Load what the first question would wait for; what fails is in the log and said where it is missed."""
+        await self._warm_embedder()
         if self.reranker is not None:
             await self.reranker.warm()
+
+    async def keep_warm(self) -> None:
+        """Load the embedder, and every minute again when it had failed, until cancelled."""
+        await again_and_again(self._warm_embedder, WARM_EVERY, "the search model could not be loaded")
+
+    async def _warm_embedder(self) -> None:
+        if not isinstance(self.embedder, LocalEmbedder):
+            return
+        known = self.embedder.trouble
+        try:
+            await self.embedder.warm()
+        except EmbeddingError as error:
+            if known is None:
+                log.warning("search goes by words alone, and no document is added: %s", error, exc_info=True)
 
     @asynccontextmanager
     async def looked_after(self) -> AsyncIterator[None]:
@@ -267,11 +286,16 @@ class Application:
         """
         gc.collect()
         gc.freeze()
-        keep = timedelta(days=self.settings.keep_days)
-        work = daily(self.data.engine, self.settings.chat_log, keep=keep, forget_document=self.knowledge.forget)
+        retaining = daily(
+            self.data.engine,
+            self.settings.chat_log,
+            keep=timedelta(days=self.settings.keep_days),
+            forget_document=self.knowledge.forget,
+            expire_files=held_files(self.data.engine, self.settings.uploads).expire,
+        )
         erasing = follow_erasures(self.data.engine, self.settings.chat_log) if on_server(self.data.engine) else None
         tasks = (
-            asyncio.create_task(work, name="retention"),
+            asyncio.create_task(retaining, name="retention"),
             asyncio.create_task(self.data.signals.hear(), name="signals"),
             asyncio.create_task(self.doubts.watch(), name="doubts"),
             asyncio.create_task(self.sources.watch(), name="sources"),

@@ -32,6 +32,14 @@ def replacing(path: Path, folder: Path | None = None) -> Iterator[IO[bytes]]:
     to_disk(path.parent)
 
 
+def still(path: Path, opened: os.stat_result) -> bool:
+    """Whether what was opened there is what is there now: neither gone nor replaced by another."""
+    try:
+        return os.path.samestat(path.stat(), opened)
+    except OSError:
+        return False
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it where they are missing, mode 0700. Blocks. Raises OSError."""
     if folder.is_dir():

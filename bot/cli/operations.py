@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # `kotae documents` needs the database only, and neither wher
 LOOKING = frozenset({"documents", "collections", "unanswered", "metrics", "searches", "clear_metrics"})
 WORKING = LOOKING | {
     "check",
+    "troubles",
     "search",
     "of_folder",
     "prune",
@@ -135,6 +136,11 @@ class Operations(ReadOperations):
         """Refuse what was chosen for a question before it is asked."""
         await self._app.check(model, strategy, collections, self._language)
         return {}
+
+    async def troubles(self) -> Json:
+        """The parts that do not work now, and why."""
+        found = await self._app.troubles()
+        return {"troubles": {part: trouble.what.to(self._language) for part, trouble in found.items()}}
 
     async def search(
         self, query: str, collections: tuple[str, ...] | None = None, mode: Mode = "hybrid", limit: int = 10

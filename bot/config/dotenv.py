@@ -6,12 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from io import StringIO
 from pathlib import Path
 
-from dotenv import dotenv_values
-
-from bot.config.settings import ENV_FILE, Settings, bindings
+from bot.config.settings import ENV_FILE, Settings, bindings, values
 from bot.doctor.findings import Remark
 from bot.errors import SettingsError
 from retrieval.durable import replacing
@@ -62,7 +59,7 @@ def current(environ: Mapping[str, str], env_file: Path = ENV_FILE) -> dict[str, 
     """The settings as they are now, by their names and unchecked: the environment over the file. Raises
     EnvFileError."""
     names = {str(field.alias) for field in Settings.model_fields.values()}
-    written = dotenv_values(stream=StringIO(_read(env_file).removeprefix(_BOM)))
+    written = values(bindings(_read(env_file).removeprefix(_BOM)), environ)
     merged = {**written, **{name: value for name, value in environ.items() if value.strip()}}
     return {name: value.strip() for name, value in merged.items() if name in names and value and value.strip()}
 

@@ -3,7 +3,7 @@
 Names and defaults: product.md §7.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from difflib import get_close_matches
@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from dotenv.parser import Binding, parse_stream
+from dotenv.variables import parse_variables
 from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -328,6 +329,11 @@ class Settings(BaseSettings):
     def chat_log(self) -> Path:
         return self.home / "logs" / "agent_chat.log"
 
+    @property
+    def uploads(self) -> Path:
+        """The folder of files that came through the browser, until they are read."""
+        return self.home / "uploads"
+
     def secrets(self) -> tuple[str, ...]:
         """The values that may appear nowhere; for `logs.set_up`."""
         fields = (value for _, value in self if isinstance(value, SecretStr) and value is not self.database)
@@ -355,10 +361,10 @@ def unknown_names(environ: Mapping[str, str], env_file: Path | None = ENV_FILE) 
 def interface_language(environ: Mapping[str, str], env_file: Path | None = ENV_FILE) -> Language:
     """The language to speak before the settings are known to be right. Never raises."""
     try:
-        written = {line.key: line.value for line in _lines(env_file) if line.key}
+        lines = _lines(env_file)
     except (OSError, UnicodeDecodeError):
-        written = {}
-    merged = {**written, **{name: value for name, value in environ.items() if value.strip()}}
+        lines = []
+    merged = {**values(lines, environ), **{name: value for name, value in environ.items() if value.strip()}}
     match (merged.get("KOTAE_LANGUAGE") or "").strip().lower():
         case "ja":
             return "ja"
@@ -378,6 +384,18 @@ def _lines(env_file: Path | None) -> list[Binding]:
 def bindings(text: str) -> list[Binding]:
     """Of a file's text all lines as python-dotenv reads them, the comments and line ends of each with it."""
     return list(parse_stream(StringIO(text, newline="")))
+
+
+def values(lines: Iterable[Binding], environ: Mapping[str, str]) -> dict[str, str | None]:
+    """The values by their names, as `load` has them: `${NAME}` stands for that of a line before, else of the
+    environment."""
+    found: dict[str, str | None] = {}
+    for line in lines:
+        if line.key:
+            atoms = parse_variables(line.value or "")
+            known = {**environ, **found}
+            found[line.key] = None if line.value is None else "".join(atom.resolve(known) for atom in atoms)
+    return found
 
 
 # -- problems in words ----------------------------------------------------------------------------------------------

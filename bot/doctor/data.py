@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from bot.store.documents import Documents
 from bot.store.engine import Engine, opened
 from bot.store.homes import Homes
 from bot.store.inspection import Condition, begun, condition, file_of, server_condition
+from bot.store.retention_clock import STEP, RetentionClock
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.i18n import Text, filled, os_reason
@@ -38,6 +39,7 @@ _READ = 500  # passages of the index
 
 DATABASE = Subject("database", Text(en="Database", ja="データベース"))
 DOCUMENTS = Subject("documents", Text(en="Documents", ja="文書"))
+CLOCK = Subject("clock", Text(en="Clock", ja="時計"))
 STORE = Subject("store", Text(en="Search index", ja="検索インデックス"))
 
 
@@ -196,6 +198,37 @@ _THEN_AGAIN = Text(
 )
 
 
+# -- the clock that things are deleted by -----------------------------------------------------------------------------
+
+_JUMPED = Text(
+    en="It says {now}, long after it was last looked at ({was}). Until it has stood by that for {days} days nothing is "
+    "deleted for its age.",
+    ja="現在は {now} となっていますが、前回の確認（{was}）から離れすぎています。このまま {days} 日たつまで、"
+    "古いデータは削除されません。",
+)
+_SET_CLOCK = Text(
+    en="If that is not the date, set the clock of {where} right, by {until} at the latest. If it is, there is nothing "
+    "to do.",
+    ja="日付が違う場合は、遅くとも {until} までに{where}の時計を合わせてください。"
+    "正しい場合は何もする必要はありません。",
+)
+_MACHINES_CLOCK = Text(en="this machine", ja="このマシン")
+_SERVERS_CLOCK = Text(en="the database's server", ja="データベースのサーバー")
+
+
+async def clock(settings: Settings) -> Sequence[Remark]:
+    """Nothing but what is wrong with it."""
+    file = file_of(settings.database_url)
+    if file is not None and not begun(file):
+        return []
+    seen = await _looked(settings, lambda engine: RetentionClock(engine).known(datetime.now(UTC)))
+    if seen is None or not seen.jumped or seen.believed_at is None or seen.doubted_at is None:
+        return []
+    until = f"{seen.doubted_at + STEP:%Y-%m-%d}"
+    said = filled(_JUMPED, now=f"{seen.at:%Y-%m-%d}", was=f"{seen.believed_at:%Y-%m-%d}", days=str(STEP.days))
+    return [warning(said, filled(_SET_CLOCK, where=_MACHINES_CLOCK if file else _SERVERS_CLOCK, until=until))]
+
+
 # -- the documents' Markdown ------------------------------------------------------------------------------------------
 
 _NONE = Text(en="There are none yet.", ja="まだありません。")
@@ -249,6 +282,11 @@ async def indexed(settings: Settings) -> int:
 
 # -- the search index -------------------------------------------------------------------------------------------------
 
+_SAID = Text(en="The running Kotae says of {part}: {why}", ja="動いている Kotae から（{part}）: {why}")
+_AS_SAID = Text(
+    en="Do what it says, or see the finding of that part; then run kotae doctor again.",
+    ja="その内容か、該当の項目に従って直してから、もう一度 kotae doctor を実行してください。",
+)
 _RUNNING = Text(
     en="A running Kotae has it open and answers, so its contents were not counted.",
     ja="動いている Kotae が開いていて、応答もあります。中身の件数は確認していません。",
@@ -310,7 +348,7 @@ _GOOD_INDEX = Text(
 
 async def store(settings: Settings) -> Sequence[Remark]:
     if not settings.qdrant_url and await aside(lambda: owned(settings.home)):
-        return [await _owner(settings)]
+        return await _owner(settings)
     kept = await _kept(settings)
     if kept is None:
         return [warning(_DATABASE_FIRST, _THEN_AGAIN)]
@@ -381,17 +419,19 @@ def owned(folder: Path) -> bool:
     return False
 
 
-async def _owner(settings: Settings) -> Remark:
+async def _owner(settings: Settings) -> list[Remark]:
+    """As the running process says of itself: it may have other files open than are there now."""
     from bot.cli.remote import OwnerRefusedError, reach
 
     try:
         async with reach(settings.home, settings.language) as owner:
             if owner is not None:
-                await owner("check")
-                return fine(_RUNNING, _STOP_FIRST)
+                troubles = (await owner("troubles"))["troubles"]
+                said = [filled(_SAID, part=part, why=str(why)) for part, why in troubles.items()]
+                return [fault(one, _AS_SAID) for one in said] or [fine(_RUNNING, _STOP_FIRST)]
     except OwnerRefusedError:
         pass
-    return warning(_SILENT, _WAIT)
+    return [warning(_SILENT, _WAIT)]
 
 
 async def _open(settings: Settings, made: Made) -> Index | None:
@@ -424,6 +464,7 @@ async def _open(settings: Settings, made: Made) -> Index | None:
 
 CHECKS = (
     Check(DATABASE, database),
+    Check(CLOCK, clock),
     Check(DOCUMENTS, documents),
     Check(STORE, store),
 )

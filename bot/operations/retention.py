@@ -9,7 +9,8 @@ its turn is emptied of the person and the answer.
 
 Where several machines share a database on a server, each has a chat log of its own. There an erasure is also a row, as
 long as chat logs may have lines from before it; every machine that runs applies it within a minute, one that does not
-when it starts. Source: reliability.md R61; machines.md §2."""
+when it starts. Nothing is deleted by a clock that has made a leap (`bot/store/retention_clock.py`).
+Source: reliability.md R61; machines.md §2."""
 
 import asyncio
 import fcntl
@@ -28,6 +29,7 @@ from bot.store.engine import Engine, on_server
 from bot.store.erased_people import ErasedPeople
 from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
 from bot.store.inspection import file_of
+from bot.store.retention_clock import STEP, RetentionClock
 from bot.waiting import again_and_again
 from retrieval.durable import make_folder, replacing
 from retrieval.i18n import Language, Text
@@ -45,6 +47,8 @@ Clock = Callable[[], datetime]
 Sleep = Callable[[float], Awaitable[None]]
 ForgetDocument = Callable[[str], Awaitable[object]]
 """`KnowledgeBase.forget`: the index has an owner, so retention asks for it."""
+ExpireFiles = Callable[[datetime], Awaitable[None]]
+"""`HeldFiles.expire`: files that nobody has come back for."""
 
 _WHO = Text(
     en="Name the person as PLATFORM:ID, such as slack:U012AB3CD or discord:80351110224678912.",
@@ -191,9 +195,16 @@ async def follow_erasures(engine: Engine, chat_log: Path, *, sleep: Sleep = asyn
 
 
 async def retain(
-    engine: Engine, chat_log: Path, *, keep: timedelta, now: datetime, forget_document: ForgetDocument | None = None
+    engine: Engine,
+    chat_log: Path,
+    *,
+    keep: timedelta,
+    now: datetime,
+    forget_document: ForgetDocument | None = None,
+    expire_files: ExpireFiles | None = None,
 ) -> Expired:
-    """Delete what is older than `keep` (at least the 7 days of a claim); documents only with `forget_document`.
+    """Delete what is older than `keep` (at least the 7 days of a claim); documents only with `forget_document`, files
+    that wait only with `expire_files`.
 
     Raises StoreError, OSError, RAGToolError.
     """
@@ -205,6 +216,8 @@ async def retain(
     lines = await asyncio.to_thread(_drop_old_lines, chat_log, before)
     copies = await asyncio.to_thread(_drop_old_files, _copies(engine), before)
     await ErasedPeople(engine).expire(before)
+    if expire_files is not None:
+        await expire_files(now - CLAIMS)
     files = 0
     if forget_document is not None:
         for document in await erasure.thread_documents(before=before):
@@ -227,11 +240,23 @@ async def daily(
     clock: Clock = lambda: datetime.now(UTC),
     sleep: Sleep = asyncio.sleep,
     forget_document: ForgetDocument | None = None,
+    expire_files: ExpireFiles | None = None,
 ) -> None:
-    """`retain` soon after the start and every day, until cancelled. What fails is tried again the next day."""
+    """`retain` soon after the start and every day, until cancelled, unless the clock is doubted. What fails is tried
+    again the next day."""
 
     async def work() -> None:
-        await retain(engine, chat_log, keep=keep, now=clock(), forget_document=forget_document)
+        seen = await RetentionClock(engine).judge(clock())
+        if seen.doubted_at is None:
+            await retain(
+                engine, chat_log, keep=keep, now=seen.at, forget_document=forget_document, expire_files=expire_files
+            )
+        elif seen.jumped:
+            log.warning(
+                "retention: the clock says %s, long after it was last looked at (%s); nothing is deleted until it has "
+                "stood by that for %d days",
+                *(f"{seen.at:%Y-%m-%d}", f"{seen.believed_at:%Y-%m-%d}", STEP.days),
+            )
 
     every, first = EVERY.total_seconds(), FIRST_AFTER.total_seconds()
     await again_and_again(work, every, "what is too old could not be deleted", first=first, sleep=sleep)

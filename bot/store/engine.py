@@ -4,11 +4,14 @@ Source: reliability.md R45 and R47.
 """
 
 import asyncio
+import logging
+import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Executable, Row, Table, and_, event, text
@@ -23,7 +26,10 @@ from bot.store.link import ServerLink
 from bot.store.sqlite import SqliteConnection, connecting
 from bot.types import Place
 from bot.waiting import finished
+from retrieval.durable import still
 from retrieval.i18n import Text
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Engine = AsyncEngine  # for who hands one on
@@ -58,6 +64,12 @@ _READ_ONLY = Text(
 _LOCKED = Text(
     en="The database is busy with another program, so nothing was stored. Please try again.",
     ja="データベースがほかのプログラムに使われているため、保存できませんでした。もう一度お試しください。",
+)
+_GONE = Text(
+    en="The file of the database is gone, or another one is in its place: it was moved, deleted or replaced while it is"
+    " open. What is stored would be lost when Kotae stops, so nothing is. Put it back, or start Kotae again.",
+    ja="データベースのファイルがないか、別のものに置き換わっています（使用中の移動、削除、置き換え）。保存しても Kotae"
+    " の終了とともに失われるため、受け付けていません。元に戻すか、Kotae を起動し直してください。",
 )
 _DISK = Text(
     en="The disk did not let the database read or write, so nothing was stored.",
@@ -121,9 +133,14 @@ def connect(
                     "async_creator_fn": connecting,
                 },
                 **pool,
-                execution_options={"writer": asyncio.Semaphore(1), "places": asyncio.Semaphore(size - 1)},
+                execution_options={
+                    "writer": asyncio.Semaphore(1),
+                    "places": asyncio.Semaphore(size - 1),
+                    "file": (file := _File(Path(address.database))),
+                },
             )
             event.listen(engine.sync_engine, "connect", _prepare)
+            event.listen(engine.sync_engine, "connect", lambda connection, record: file.note())
             event.listen(engine.sync_engine, "begin", _begin)
             return engine
         case "postgresql+asyncpg":
@@ -151,6 +168,32 @@ async def opened(url: str, link: ServerLink = _USUAL) -> AsyncIterator[AsyncEngi
         yield engine
     finally:
         await engine.dispose()
+
+
+@dataclass(slots=True)
+class _File:
+    """Of SQLite. `opened`: the one that this process has open. `refused`: how often in a row another program has kept
+    the writer out."""
+
+    path: Path
+    opened: os.stat_result | None = None
+    lost: bool = False
+    refused: int = 0
+
+    def note(self) -> None:
+        if self.opened is None:
+            with suppress(OSError):
+                self.opened = self.path.stat()
+
+    def require_still(self) -> None:
+        """Raises StoreError where what is stored would be lost: SQLite writes on to a file that has no name any
+        more."""
+        lost = self.opened is not None and not still(self.path, self.opened)
+        if lost and not self.lost:
+            log.error("%s", _GONE.en)
+        self.lost = lost
+        if lost:
+            raise StoreError(_GONE)
 
 
 class Store:
@@ -231,8 +274,10 @@ async def execute(engine: AsyncEngine, statement: Executable, *, durable: bool =
 
 
 async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection], T]) -> T:
+    last = _last_try(engine, BEGIN_TRIES)
+
     def transaction(db: Connection) -> T:
-        _ready(db, kind)
+        _ready(db, kind, last)
         result = work(db)
         if kind != "statement":
             db.commit()
@@ -262,14 +307,24 @@ async def read(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
 
 
 @asynccontextmanager
-async def write(engine: AsyncEngine, *, durable: bool = True) -> AsyncIterator[AsyncConnection]:
+async def write(
+    engine: AsyncEngine, *, durable: bool = True, tries: int = BEGIN_TRIES
+) -> AsyncIterator[AsyncConnection]:
     """One change, committed at the end of the block or not at all. Raises StoreError; IntegrityError as it is.
 
     Inside the block await nothing but `db`. Writers of one process take turns; a cancelled one rolls back, and one
     cancelled while it commits has committed. Not `durable`: it outlives this process, but perhaps not a power cut.
+    `tries`: of `BUSY_TIMEOUT_MS` each, to get past another program.
     """
-    async with _transaction(engine, "write" if durable else "light write") as db:
+    async with _transaction(engine, "write" if durable else "light write", tries) as db:
         yield db
+
+
+def refuse_kept_out(engine: AsyncEngine) -> None:
+    """Raises StoreError while another program keeps a writer out of an SQLite file."""
+    places = engine.sync_engine.get_execution_options()
+    if "file" in places and places["file"].refused and places["writer"].locked():
+        raise StoreError(_LOCKED)
 
 
 @asynccontextmanager
@@ -338,12 +393,12 @@ def _place(engine: AsyncEngine, kind: _Kind) -> asyncio.Semaphore:
 
 
 @asynccontextmanager
-async def _transaction(engine: AsyncEngine, kind: _Kind) -> AsyncIterator[AsyncConnection]:
-    db = _Patient(engine)
+async def _transaction(engine: AsyncEngine, kind: _Kind, tries: int = BEGIN_TRIES) -> AsyncIterator[AsyncConnection]:
+    db, last = _Patient(engine), _last_try(engine, tries)
     async with _place(engine, kind):
         with in_words():
             try:
-                await finished(_open(db, kind))
+                await finished(_open(db, kind, last))
                 yield db
                 if kind != "read":
                     await finished(db.commit())
@@ -362,21 +417,39 @@ def in_words() -> Iterator[None]:
         raise StoreError(_why(error)) from error
 
 
-async def _open(db: AsyncConnection, kind: _Kind) -> None:
+async def _open(db: AsyncConnection, kind: _Kind, last: int) -> None:
     await db.start()
-    await db.run_sync(_ready, kind)
+    await db.run_sync(_ready, kind, last)
 
 
-def _ready(db: Connection, kind: _Kind) -> None:
+def _last_try(engine: AsyncEngine, most: int) -> int:
+    """The refusal in a row that is the last which whoever asks now waits for, also while others are before it."""
+    file: _File | None = engine.sync_engine.get_execution_options().get("file")
+    return most + (file.refused if file else 0)
+
+
+def _ready(db: Connection, kind: _Kind, last: int) -> None:
     db.execution_options(**{"as": kind})
-    for tries_left in reversed(range(BEGIN_TRIES)):
+    file: _File | None = db.get_execution_options().get("file")
+    if file is None or kind not in ("write", "light write"):
+        db.begin()
+        return
+    file.require_still()
+    last = min(last, file.refused + BEGIN_TRIES)  # somebody got in meanwhile
+    while file.refused < last:
         try:
             db.begin()
-            return
         except OperationalError as error:
             # SQLite does not queue: a process that writes without a pause can keep another out for a whole timeout.
-            if not tries_left or _why(error) is not _LOCKED:
+            if _why(error) is not _LOCKED:
                 raise
+            file.refused += 1
+            if file.refused == 1:
+                log.warning("another program keeps the database locked; what is to be stored waits for it")
+        else:
+            file.refused = 0
+            return
+    raise StoreError(_LOCKED)
 
 
 async def _close(db: AsyncConnection) -> None:

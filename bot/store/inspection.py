@@ -2,7 +2,6 @@
 copy of an SQLite file while others write to it. Source: sqlite.org/backup.html,
 sqlite.org/pragma.html#pragma_integrity_check."""
 
-import asyncio
 import os
 import sqlite3
 import time
@@ -14,22 +13,14 @@ from typing import Literal
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from bot.errors import StoreError
-from bot.store.engine import Engine, opened, rows, write
+from bot.store.engine import Engine, opened, refuse_kept_out, rows, write
 from bot.store.link import ServerLink
 from migrations import revisions
-from retrieval.i18n import Text
 
 Wholeness = Literal["whole", "damaged", "unknown"]
 
 _STEPS = 100_000  # of SQLite's machine between two looks at the clock: some ms
 _BUSY_SECONDS = 3.0
-_GONE = Text(  # SQLite writes on to a file that has no name any more
-    en="The file of the database is gone: it was moved or deleted while it is open, so what is stored now is lost when"
-    " Kotae stops. Put it back, and start Kotae again.",
-    ja="データベースのファイルがありません。使用中に移動または削除されたため、今保存される内容は Kotae の終了とともに"
-    "失われます。ファイルを元に戻してから、Kotae を起動し直してください。",
-)
 _ONE_FILE = "PRAGMA journal_mode = DELETE"
 
 
@@ -83,11 +74,10 @@ def condition(file: Path, *, seconds: float) -> Condition:
 
 
 async def probe(engine: Engine) -> None:
-    """Write a row as it is, and commit it: a transaction without a change finds no full disk. Raises StoreError."""
-    file = file_of(str(engine.url))
-    if file is not None and not await asyncio.to_thread(file.exists):
-        raise StoreError(_GONE)
-    async with write(engine, durable=False) as db:
+    """Write a row as it is, and commit it: a transaction without a change finds no full disk. Waits little for another
+    program that has it locked. Raises StoreError."""
+    refuse_kept_out(engine)
+    async with write(engine, durable=False, tries=1) as db:
         await db.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 

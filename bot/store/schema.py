@@ -294,6 +294,15 @@ home = Table(
     Column("made_at", Moment, nullable=False),
 )
 
+# The clock that retention goes by: when it was last believed, and since when it is doubted. One row.
+retention_clock = Table(
+    "retention_clock",
+    metadata,
+    Column("place", Integer, primary_key=True, autoincrement=False),  # always 1
+    Column("believed_at", Moment, nullable=True),
+    Column("doubted_at", Moment, nullable=True),
+)
+
 # One row a vector store: the space its vectors are of, and the generation that searches pass in.
 indexes = Table(
     "indexes",

@@ -91,15 +91,17 @@ class LocalEmbedder:
         self._loading = threading.Lock()
         self._loaded: _Loaded | None = None
         self._settled = False
+        self.trouble: EmbeddingError | None = None  # of the last use: why no text can be embedded now
         self._embedded = count(1)
         self._workers = _Workers(threads)
         self._remembered: OrderedDict[str, Vector] = OrderedDict()
 
     async def warm(self) -> None:
         """Load now what would wait for the first text (1 s), which a service may prefer to have behind it before it
-        connects.
+        connects; again: try what had failed.
         """
-        await self.embed_query("")
+        if not self._settled or self.trouble is not None:
+            await self._workers.run(self._embed_query, [self._before[1]], urgent=True)
 
     @property
     def max_tokens(self) -> int:
@@ -164,7 +166,9 @@ class LocalEmbedder:
             with nullcontext() if self._settled else self._loading:  # the first text loads the weights
                 vector = np.asarray(compute(text), dtype=np.float32)
         except Exception as problem:
-            raise EmbeddingError(_FAILED, name=self.name, folder=str(self._cache)) from problem
+            self.trouble = EmbeddingError(_FAILED, name=self.name, folder=str(self._cache))
+            raise self.trouble from problem
+        self.trouble = None
         if not self._settled:  # they are in place now, and packed anew
             self._settled = True
             self._rest()
@@ -177,7 +181,11 @@ class LocalEmbedder:
     def _load(self) -> "_Loaded":
         with self._loading:
             if self._loaded is None:
-                self._loaded = _open(self.name, self._cache)
+                try:
+                    self._loaded = _open(self.name, self._cache)
+                except EmbeddingError as problem:
+                    self.trouble = problem
+                    raise
             return self._loaded
 
 

@@ -109,8 +109,8 @@ class Index(Protocol):
     async def count(self, view: View) -> int:
         """How many points the view shows."""
 
-    async def healthy(self) -> bool:
-        """Whether the store answers now. Never raises."""
+    async def trouble(self) -> Text | None:
+        """Why the store does not work now; None: it does. Never raises."""
 
     async def close(self) -> None:
         """Wait for what is under way, save, let go of the store."""

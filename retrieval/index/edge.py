@@ -25,8 +25,9 @@ import qdrant_edge as edge
 
 from retrieval import disk
 from retrieval.disk import Free
+from retrieval.durable import still
 from retrieval.folder import Made, build, check, damaged, home_in, own, sign, sync, unusable
-from retrieval.i18n import Language
+from retrieval.i18n import Language, Text
 from retrieval.index.base import BROKEN, CLOSED, KEYWORDS, USING, Part, blind, gathered, parts
 from retrieval.index.payload import ALIVE, STAGED, changes_of, indexed_of, passage_of, payload_of, shows
 from retrieval.memory import give_back, let_go
@@ -60,6 +61,14 @@ _RARITIES = 10_000  # kept
 # of 94,000 all but two in ten thousand, in two thirds of the time. A store made without them is gone over whole.
 _BYTES = edge.TurboQuantQuantizationConfig(bits=edge.TurboQuantBitSize.Bits8)
 _COMPARED = edge.SearchParams(quantization=edge.QuantizationSearchParams(rescore=True, oversampling=1.5))
+
+
+_REPLACED = Text(
+    en="The search index in {folder} is gone, or another one is in its place: it was moved, deleted or replaced while "
+    "it is open. What is added would be lost when Kotae stops, so nothing is. Put it back, or start Kotae again.",
+    ja="{folder} の検索インデックスがないか、別のものに置き換わっています（使用中の移動、削除、置き換え）。"
+    "追加しても Kotae の終了とともに失われるため、受け付けていません。元に戻すか、Kotae を起動し直してください。",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,7 @@ class EdgeIndex:
         self.home = home_in(folder / "shard")
         self._shard = shard
         self._folder = folder
+        self._opened = os.open(folder / "shard", os.O_RDONLY)  # a disk may number anew what nobody has open
         self._free = free
         self._log = folder / "shard" / "wal"
         self._lock = lock
@@ -275,10 +285,16 @@ class EdgeIndex:
 
     def _update(self, operation: edge.UpdateOperation, *, room: int = disk.RESERVE) -> None:
         """The one way to the engine's maps: only with `room` bytes on the disk, else QdrantConnectionError."""
+        self._require_still()
         disk.require(room, self._folder, self._free)
         self._there = self._alive_from = None
         self._rarities.clear()
         self._shard.update(operation)
+
+    def _require_still(self) -> None:
+        """Raises QdrantConnectionError where what is written would be lost: files without a name answer on."""
+        if not still(self._folder / "shard", os.fstat(self._opened)):
+            raise QdrantConnectionError(_REPLACED, folder=self._folder)
 
     def _flush(self) -> None:
         disk.require(disk.RESERVE, self._folder, self._free)
@@ -488,13 +504,14 @@ class EdgeIndex:
         request = edge.CountRequest(exact=True, filter=which)
         return await self._run(lambda: self._shard.count(request))
 
-    async def healthy(self) -> bool:
+    async def trouble(self) -> Text | None:
         one = edge.ScrollRequest(limit=1, with_payload=True)
         try:
             await self._run(lambda: self._shard.scroll(one))
-            return await self._run((self._folder / "shard").exists)  # files that were deleted answer on
-        except QdrantConnectionError:
-            return False
+            await self._run(self._require_still)
+        except QdrantConnectionError as error:
+            return error.said
+        return None
 
     # -- the engine's thread ----------------------------------------------------------------------------------------
 
@@ -549,6 +566,7 @@ class EdgeIndex:
                     self._flush()
             self._shard.close()
         finally:
+            os.close(self._opened)
             os.close(self._lock)
 
 

@@ -459,12 +459,12 @@ class ServerIndex:
             return 0
         return await self._counted(seen(view))
 
-    async def healthy(self) -> bool:
+    async def trouble(self) -> Text | None:
         try:
             info = await self._wire(lambda client: client.get_collection(self._name), retry=False)
-        except QdrantConnectionError:
-            return False
-        return info.status != models.CollectionStatus.RED
+        except QdrantConnectionError as error:
+            return error.said
+        return BROKEN if info.status == models.CollectionStatus.RED else None
 
     async def close(self) -> None:
         async with self._writing:

@@ -47,6 +47,7 @@ from bot.store.processes import Processes
 from bot.store.qa_jobs import ChunkPlace, PairJobs
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.rates import Rates
+from bot.store.retention_clock import RetentionClock
 from bot.store.schema import contents as kept
 from bot.store.schema import metadata
 from bot.store.searches import Searches
@@ -67,7 +68,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0020"
+HEAD = "0021"
 
 
 def url_of(file: Path) -> str:
@@ -441,6 +442,7 @@ async def fill(url: str) -> None:
     await ErasedPeople(engine).add("slack", "U9", ["t1"])
     assert await Leases(engine).take("discord", "me", now=moment, until=until)
     assert await Rates(engine).take("slack:chat.update", 10, 40) == 0
+    await RetentionClock(engine).judge(moment)
     ports = Order(DatasetUpload("f" * 32, "港.csv", Columns(("本文",))), "港", TEAM, "web:aki", "ja")
     await DatasetJobRows(engine).begin(DatasetJob("d" * 32, ports, moment), owner="me", now=moment, until=moment)
     room = Messages(engine, Signals(engine))

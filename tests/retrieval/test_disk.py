@@ -101,7 +101,7 @@ async def test_below_the_reserve_nothing_is_written_and_questions_are_answered(i
         with pytest.raises(QdrantConnectionError, match="Only 64 MiB are free"):
             await work
     assert await index.sweep(1) == 0  # nothing has died, so nothing is written
-    assert await seen_texts(index, see(5)) == ["there"] and await index.healthy()
+    assert await seen_texts(index, see(5)) == ["there"] and await index.trouble() is None
     told.free = RESERVE
     await index.retire("d", died=2)
     assert await index.count(see(2)) == 0

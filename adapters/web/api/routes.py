@@ -441,7 +441,7 @@ def _state(context: ApiContext) -> APIRouter:
 async def _parts(context: ApiContext) -> tuple[dict[str, str], dict[str, Trouble]]:
     """How each part is (ok, low, failed, disconnected), and what is wrong with those that do not work."""
     troubles = await context.app.troubles()
-    parts = dict.fromkeys(("database", "store", "home"), "ok")
+    parts = dict.fromkeys(("database", "store", "home", "embedder"), "ok")
     parts |= {name: "low" if trouble.answers else "failed" for name, trouble in troubles.items()}
     parts |= {name.lower(): "ok" if there else "disconnected" for name, there in context.platforms().items()}
     return parts, troubles

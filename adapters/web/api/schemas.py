@@ -13,6 +13,7 @@ QUERY_CHARACTERS = 8_000
 Query = Annotated[str, Field(min_length=1, max_length=QUERY_CHARACTERS, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
 Collection = Annotated[str, Field(min_length=1, max_length=80, pattern=_PLAIN)]
 Scope = Annotated[str, Field(max_length=400, pattern=r"^(team|everyone|place:[^:\s\x00]+:[^:\s\x00]+:[^:\s\x00]+)$")]
+OpenScope = Literal["team", "everyone"]  # what a caller reads, who is seen by the team; product.md §3
 Session = Annotated[str, Field(min_length=1, max_length=80, pattern=_PLAIN)]  # a thread's name in the database
 DocumentName = Annotated[str, Field(min_length=1, max_length=400, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")]
 
@@ -36,14 +37,14 @@ class TextDocument(_In):
     name: DocumentName
     text: str
     collection: Collection | None = None
-    scope: Scope | None = None
+    scope: OpenScope | None = None
 
 
 class FileForm(_In):
     """The fields that go with a file in a form."""
 
     collection: Collection | None = None
-    scope: Scope | None = None
+    scope: OpenScope | None = None
 
 
 class CommandAsk(_In):
@@ -167,9 +168,9 @@ class Alive(BaseModel):
 
 
 class Readiness(BaseModel):
-    """`degraded`: it answers, but a platform is not connected or the disk has no room for documents; `unready`: it
-    cannot answer. Each part by its name, and `why` in words for those that fail, for who shows the token where there is
-    one."""
+    """`degraded`: it answers, but a platform is not connected, the disk has no room for documents, or search goes by
+    words alone; `unready`: it cannot answer. Each part by its name, and `why` in words for those that fail, for who
+    shows the token where there is one."""
 
     status: Literal["ready", "degraded", "unready"]
     parts: dict[str, Literal["ok", "low", "failed", "disconnected"]] = {}

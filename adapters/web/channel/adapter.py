@@ -38,7 +38,7 @@ Votes = Callable[[str], Awaitable[Sequence[Feedback]]]
 def web_adapter(app: Application, address: str = "") -> "WebAdapter":
     """The browser's channel of an application; `address`: of its pages, which links to messages begin with."""
     board = Board(app.data, app.knowledge)
-    held = Uploads(held_files(app.data.engine, app.settings.home / "uploads"))
+    held = Uploads(held_files(app.data.engine, app.settings.uploads))
     return WebAdapter(board, app.data.votes.of, held, language=app.settings.language, address=address)
 
 
@@ -83,7 +83,6 @@ class WebAdapter:
         self._context, self._asking = context, asking
         self.ready.set()
         try:
-            await self._held.sweep()
             intake = partial(ingestion.resume, context)
             await recovery.look_after(
                 digest.cards(context), questions=asking.resume, intake=intake, every=self._look_every

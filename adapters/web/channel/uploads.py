@@ -5,7 +5,6 @@ Nobody serves them, and no more are kept than there is room for. Source: reliabi
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 
 from adapters.shared import ingestion
 from adapters.shared.attachments import TOO_MANY
@@ -20,7 +19,6 @@ from retrieval.types import UnreadableError
 log = logging.getLogger(__name__)
 
 HELD_BYTES = 256 * MIB  # of all that wait
-DAYS = 7  # after which nobody comes back for a file
 _LARGE = {"large": "yes"}
 
 _FULL = Text(
@@ -67,13 +65,6 @@ class Uploads:
                 await self._files.drop(keys)
         except (OSError, StoreError):
             log.warning("files that were read could not be deleted", exc_info=True)
-
-    async def sweep(self) -> None:
-        """Delete what nobody has come back for. Never raises."""
-        try:
-            await self._files.expire(datetime.now(UTC) - timedelta(days=DAYS))
-        except (OSError, StoreError):
-            log.warning("files that nobody wants could not be deleted", exc_info=True)
 
     async def _keep(self, files: Sequence[tuple[str, bytes]]) -> list[dict[str, str]]:
         fits = [data for _, data in files if len(data) <= ParsingLimits().file]

@@ -1,8 +1,9 @@
 """How the token of KOTAE_WEB_TOKEN is shown: by programs with each request, by a browser once, in a form.
 
 The browser keeps a cookie that does not hold the token and ends by itself; another token ends all of them at once.
-Wrong tokens are counted by this process and, where a database has several, by all of them together. Source: product.md
-§6; reliability.md R20; machines.md §1, row 14.
+Wrong tokens are counted by this process and, where a database has several, by all of them together; a short token,
+which could be guessed, is then not taken for a while even from who knows it. Source: product.md §6; reliability.md R20;
+machines.md §1, row 14.
 """
 
 import hashlib
@@ -32,6 +33,7 @@ WEEK = 7 * 24 * 3600
 TRIES, TRY_SECONDS = 20, 60  # wrong tokens from one network in that time; then it has to wait
 A_MINUTE = TRIES * 60 // TRY_SECONDS
 _NETWORKS = 10_000  # whose tries are counted
+BEYOND_GUESSING = 32  # characters, as of `openssl rand -hex 16`: 128 bits
 
 _TITLE = Text(en="Kotae – log in", ja="Kotae – ログイン")
 _ASK = Text(
@@ -72,6 +74,7 @@ class Door:
     ) -> None:
         """`shared`: with which other processes that have the token count."""
         self._token = token.get_secret_value().encode()
+        self._guessable = len(token.get_secret_value()) < BEYOND_GUESSING
         self._shared = shared
         self._clock = clock
         self._wrong: dict[str, tuple[int, float]] = {}  # how often, and until when that counts
@@ -114,12 +117,15 @@ class Door:
         return f"{until}.{signed.hexdigest()}"
 
     async def _opens(self, scope: Scope, shown: bytes) -> bool:
-        """Raises Problem, right or wrong, for a network that was wrong too often: else it could go on guessing."""
+        """Raises Problem for a network that was wrong too often; also when it is right, with a token that can be
+        guessed: else it could go on guessing. Behind a proxy all are one network."""
+        right = hmac.compare_digest(shown, self._token)
+        if right and not self._guessable:
+            return True
         network = _network(scope)
         tries, until = self._wrong.get(network, (0, 0.0))
         if (now := self._clock()) >= until:
             tries, until = 0, now + TRY_SECONDS
-        right = hmac.compare_digest(shown, self._token)
         if not right:  # counted before anything is waited for: many at once are not more
             self._wrong.pop(network, None)
             self._wrong[network] = (tries + 1, until)

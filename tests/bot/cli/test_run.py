@@ -3,6 +3,7 @@
 import os
 import re
 import termios
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,9 +19,9 @@ FREE = {"KOTAE_WEB_PORT": "0", "KOTAE_LANGUAGE": "en", "KOTAE_MODEL": "extractiv
 
 
 @contextmanager
-def started(home: Path, stdin: int) -> Iterator[tuple[Process, str]]:
+def started(home: Path, stdin: int, **more: str) -> Iterator[tuple[Process, str]]:
     """The program, and the address it has said."""
-    env = environment(home, **FREE)
+    env = environment(home, **FREE, **more)
     with Process("run", stdin=stdin, stdout=PIPE, stderr=PIPE, env=env) as one:
         assert one.stdout is not None
         try:
@@ -79,3 +80,19 @@ def test_a_service_runs_on_without_any_input_and_ends_when_told(tmp_path: Path) 
             assert program.wait(30) == 0
             assert program.stderr is not None and b"Traceback" not in program.stderr.read()
     os.close(closed)
+
+
+def test_a_search_model_that_cannot_be_loaded_is_said_before_anybody_asks(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("where the weights would lie")
+    with started(tmp_path / "home", DEVNULL, HOME=str(in_the_way)) as (program, address):
+        for _ in range(200):
+            found = httpx.get(f"{address}/readyz", trust_env=False)
+            if found.status_code != 200:
+                break
+            threading.Event().wait(0.05)
+        program.terminate()
+        assert program.wait(30) == 0
+        assert program.stderr is not None and program.stderr.read().count(b"search goes by words alone") == 1
+    assert found.status_code == 503 and found.json()["status"] == "degraded"
+    assert found.json()["parts"]["embedder"] == "low" and str(in_the_way) in found.json()["why"]["embedder"]

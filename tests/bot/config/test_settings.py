@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from bot.config.dotenv import current
 from bot.config.settings import Settings, interface_language, load
 from bot.errors import SettingsError
 
@@ -324,6 +325,22 @@ def test_the_language_of_the_interface(environ: dict[str, str], language: str, m
         monkeypatch.setenv(name, value)
     assert load(None).language == language
     assert interface_language(environ, None) == language
+
+
+def test_a_name_in_a_value_of_the_file_stands_for_its_value_wherever_the_file_is_read(
+    dotenv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPOKEN", "ja")
+    dotenv.write_text(
+        "HERE=handbook\nKOTAE_DEFAULT_COLLECTION=${HERE}-2\nKOTAE_LANGUAGE='${SPOKEN}'\nGEMINI_API_KEY=${NONE:-k-1}\n"
+    )
+    settings = load(dotenv)
+    assert settings.gemini_key is not None
+    read = (settings.default_collection, settings.language, settings.gemini_key.get_secret_value())
+    assert read == ("handbook-2", "ja", "k-1")
+    assert interface_language(os.environ, dotenv) == "ja"
+    found = current(os.environ, dotenv)
+    assert tuple(found[name] for name in ("KOTAE_DEFAULT_COLLECTION", "KOTAE_LANGUAGE", "GEMINI_API_KEY")) == read
 
 
 def test_the_language_is_known_when_the_settings_are_wrong(dotenv: Path) -> None:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from bot.doctor.machine import old_sqlite, short_of_disk, short_of_machine
 from bot.doctor.run import as_json, diagnose, examine, report, status
 from bot.store.engine import connect
 from bot.store.processes import Processes
+from bot.store.retention_clock import RetentionClock
 from migrations import revisions, upgrade
 from retrieval.i18n import Text
 from tests.bot import databases
@@ -262,6 +264,7 @@ async def test_a_platform_adds_its_own_checks(tmp_path: Path, monkeypatch: pytes
         "reranker",
         "judge",
         "processes",
+        "clock",
     }  # silent where nothing is set
     assert status(findings) == 0, report(findings, "en")
     assert not (tmp_path / "none").exists()  # a check makes nothing
@@ -448,6 +451,22 @@ async def test_a_database_that_another_program_keeps(tmp_path: Path, monkeypatch
         expect(await found("database", at(tmp_path)), "fault", "keeps it locked", "ロックしたまま")
 
 
+async def test_a_clock_that_leaps(tmp_path: Path) -> None:
+    database(tmp_path)
+    assert await found("clock", at(tmp_path)) == []
+    engine, now = connect(at(tmp_path).database_url), datetime.now(UTC)
+    clock = RetentionClock(engine)
+    await clock.judge(now - timedelta(days=30))
+    assert await found("clock", at(tmp_path)) == []  # as every home begins
+    await clock.judge(now - timedelta(days=20))
+    await clock.judge(now - timedelta(days=1))
+    until = f"{now + timedelta(days=6):%Y-%m-%d}"
+    expect(await found("clock", at(tmp_path)), "warning", f"{now:%Y-%m-%d}", until, "nothing is deleted", "時計")
+    await clock.judge(now - timedelta(days=19))  # it was set right, and is behind by now
+    assert await found("clock", at(tmp_path)) == []
+    await engine.dispose()
+
+
 async def test_a_database_too_large_to_be_checked_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database(tmp_path)
     monkeypatch.setattr("bot.doctor.data.INTEGRITY_SECONDS", -1.0)
@@ -582,18 +601,21 @@ async def test_a_home_that_somebody_silent_has_open(tmp_path: Path, monkeypatch:
 
 async def test_a_home_that_a_running_bot_has_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = await taught(tmp_path, monkeypatch)
+    troubles: dict[str, str] = {}
 
     async def answer(request: web.Request) -> web.Response:
-        return web.json_response({})
+        return web.json_response({"troubles": troubles})
 
     app = web.Application()
-    app.router.add_post("/commands/check", answer)
+    app.router.add_post("/commands/troubles", answer)
     runner = web.AppRunner(app)
     await runner.setup()
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         await web.UnixSite(runner, str(tmp_path / "kotae.sock")).start()
         (finding,) = await found("store", settings)
+        troubles["database"] = "Another file is in its place."
+        expect(await found("store", settings), "fault", "database", "Another file is in its place", "動いている")
         await runner.cleanup()
     assert finding.level == "ok" and "running Kotae" in finding.what.en and "動いている" in finding.what.ja
 

@@ -43,11 +43,13 @@ from bot.store.ingestions import IngestionStore
 from bot.store.inspection import file_of
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
+from bot.store.retention_clock import STEP, Clock, RetentionClock
 from bot.store.schema import (
     answers,
     audit,
     documents,
     feedback,
+    held_files,
     intakes,
     metadata,
     notices,
@@ -157,6 +159,14 @@ class Kept:
 @pytest.fixture
 async def kept(engine: AsyncEngine, tmp_path: Path) -> AsyncIterator[Kept]:
     yield Kept(engine, tmp_path / "logs" / "agent_chat.log")
+
+
+@pytest.fixture
+async def sqlite_kept(sqlite_url: str, tmp_path: Path) -> AsyncIterator[Kept]:
+    """Of a home with one process, whose clock counts."""
+    engine = connect(sqlite_url)
+    yield Kept(engine, tmp_path / "logs" / "agent_chat.log")
+    await engine.dispose()
 
 
 STAYS = {  # the team's, or words of ours: names of collections, numbers, what a store said
@@ -363,26 +373,100 @@ async def test_old_copies_from_before_upgrades_go(sqlite_url: str, tmp_path: Pat
     assert not old.exists() and new.exists() and other.exists()
 
 
-async def test_every_day_until_cancelled_whatever_fails(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
-    old = await kept.asked(OLD)
+async def test_every_day_until_cancelled_whatever_fails(sqlite_kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    old = await sqlite_kept.asked(OLD)
     slept: list[float] = []
-    days = iter((NOW - timedelta(days=30), NOW, NOW + timedelta(days=1)))
+    days = iter((NOW - timedelta(days=2), NOW, NOW + timedelta(days=1)))
+    await believed(sqlite_kept.engine, NOW - timedelta(days=3))
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
         if len(slept) == 2:
-            assert await kept.ids() == {old}  # not old enough on the first day
+            assert await sqlite_kept.ids() == {old}  # not old enough on the first day
         if len(slept) == 3:
-            assert await kept.ids() == set()
-            kept.chat_log.unlink(missing_ok=True)
-            kept.chat_log.mkdir(parents=True)  # from now on it cannot be read
+            assert await sqlite_kept.ids() == set()
+            sqlite_kept.chat_log.unlink(missing_ok=True)
+            sqlite_kept.chat_log.mkdir(parents=True)  # from now on it cannot be read
         if len(slept) == 4:
             raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        await daily(kept.engine, kept.chat_log, keep=KEEP, clock=lambda: next(days), sleep=sleep)
+        await daily(sqlite_kept.engine, sqlite_kept.chat_log, keep=KEEP, clock=lambda: next(days), sleep=sleep)
     assert slept == [FIRST_AFTER.total_seconds(), *[EVERY.total_seconds()] * 3]
     assert "could not be deleted; trying again" in caplog.text
+
+
+async def believed(engine: AsyncEngine, at: datetime) -> None:
+    """The clock went on day by day until then."""
+    await RetentionClock(engine).judge(at - STEP)
+    assert (await RetentionClock(engine).judge(at)).doubted_at is None
+
+
+async def retained(kept: Kept, *clock: datetime) -> None:
+    """A round of `daily` for each time that the clock says then."""
+    says, rounds = iter(clock), 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == len(clock) + 1:
+            raise asyncio.CancelledError
+
+    async def expire_files(before: datetime) -> None:
+        await HeldRows(kept.engine).expire(before)
+
+    with pytest.raises(asyncio.CancelledError):
+        await daily(
+            kept.engine, kept.chat_log, keep=KEEP, clock=lambda: next(says), sleep=sleep, expire_files=expire_files
+        )
+
+
+YEARS = timedelta(days=3650)
+
+
+async def test_a_clock_that_leaps_deletes_nothing_until_it_has_stood_by_it(
+    sqlite_kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = await sqlite_kept.asked(NOW)
+    await HeldRows(sqlite_kept.engine).keep([b"waits"])
+    await believed(sqlite_kept.engine, NOW)
+    await retained(sqlite_kept, NOW + YEARS, NOW + YEARS + STEP - EVERY)
+    assert await sqlite_kept.ids() == {asked} and await sqlite_kept.count(held_files) == 1
+    assert "nothing is deleted until it has stood by that for 7 days" in caplog.text
+    assert (NOW + YEARS).strftime("%Y-%m-%d") in caplog.text and NOW.strftime("%Y-%m-%d") in caplog.text
+    await retained(sqlite_kept, NOW + YEARS + STEP)
+    assert await sqlite_kept.ids() == set() and await sqlite_kept.count(held_files) == 0
+
+
+async def test_a_clock_that_is_set_right_again_is_believed_at_once(sqlite_kept: Kept) -> None:
+    old, new = await sqlite_kept.asked(OLD), await sqlite_kept.asked(NEW)
+    await believed(sqlite_kept.engine, OLD + KEEP)
+    await retained(sqlite_kept, NOW + YEARS, NOW + YEARS + EVERY)
+    assert await sqlite_kept.ids() == {old, new}
+    await retained(sqlite_kept, NOW)
+    assert await sqlite_kept.ids() == {new}
+    assert await RetentionClock(sqlite_kept.engine).known(NOW) == Clock(NOW, NOW, None)
+    await retained(sqlite_kept, NOW + YEARS + STEP + EVERY)  # what it said once counts no more
+    assert await sqlite_kept.ids() == {new}
+
+
+async def test_a_home_that_never_looked_at_its_clock_begins_with_a_doubt(
+    sqlite_kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = await sqlite_kept.asked(NOW)
+    await retained(sqlite_kept, NOW + YEARS)
+    assert await sqlite_kept.ids() == {asked} and "retention" not in caplog.text
+
+
+async def test_a_wrong_clock_of_a_machine_is_not_asked_where_the_server_has_one(
+    server_url: str, tmp_path: Path
+) -> None:
+    engine = connect(server_url)
+    clock, wrong = RetentionClock(engine), datetime.now(UTC) + YEARS
+    assert (await clock.judge(wrong)).at < wrong - STEP
+    kept = await clock.known(wrong)
+    assert kept.doubted_at is not None and kept.doubted_at < kept.at < wrong - STEP
+    await engine.dispose()
 
 
 def contents(folder: Path) -> list[tuple[Path, bytes]]:

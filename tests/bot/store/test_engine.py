@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import StoreError
-from bot.store.engine import CONNECTIONS, change, connect, insert, read, rows, write
+from bot.store.engine import BEGIN_TRIES, CONNECTIONS, change, connect, execute, insert, read, rows, write
 from bot.store.inspection import probe
 from bot.store.schema import collections, feedback, indexes
 from bot.waiting import finished
@@ -378,6 +379,46 @@ async def test_a_writer_that_is_kept_out_tries_again_before_it_gives_up(
         await db.execute(indexes.insert().values(**row("next")))
 
 
+async def test_those_who_wait_behind_a_writer_that_is_kept_out_give_up_with_it(
+    store: AsyncEngine, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each after what it would have waited alone, and who looks whether it takes writes is told at once."""
+    begun, loop, refused = 0, asyncio.get_running_loop(), asyncio.Event()
+
+    @event.listens_for(store.sync_engine, "connect")
+    def impatient(connection: Any, record: Any) -> None:
+        connection.cursor().execute("PRAGMA busy_timeout = 300")
+
+    @event.listens_for(store.sync_engine, "before_cursor_execute")
+    def count(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
+        nonlocal begun
+        begun += statement == "BEGIN IMMEDIATE"
+        if begun == 2:
+            loop.call_soon_threadsafe(refused.set)
+
+    async def writes(name: str) -> None:
+        await execute(store, indexes.insert().values(**row(name)))
+
+    await writes("first")
+    begun = 0
+    refused.clear()
+    with closing(sqlite3.connect(tmp_path / "kotae.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        tasks = [asyncio.create_task(writes(str(number))) for number in range(10)]
+        await refused.wait()
+        with pytest.raises(StoreError, match="busy with another program"):
+            await probe(store)
+        assert begun < BEGIN_TRIES
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(error, StoreError) for error in ended) and begun == BEGIN_TRIES
+        with pytest.raises(StoreError, match="busy with another program"):
+            await probe(store)  # nobody waits any more, so it tries itself, once
+        assert begun == BEGIN_TRIES + 1
+    await writes("last")
+    await probe(store)
+    assert await names(store) == {"first", "last"} and caplog.text.count("keeps the database locked") == 1
+
+
 async def test_a_full_disk_is_said_and_passes(store: AsyncEngine) -> None:
     """R47."""
     limit = {"pages": 200}  # the empty tables take 75
@@ -447,7 +488,30 @@ async def test_a_file_that_was_moved_away_while_it_is_open_is_said(sqlite_url: s
     await names(store)
     with pytest.raises(StoreError) as gone:
         await probe(store)
-    assert "moved or deleted" in gone.value.text("en") and "起動し直して" in gone.value.text("ja")
+    assert "moved, deleted" in gone.value.text("en") and "起動し直して" in gone.value.text("ja")
+    await store.dispose()
+
+
+async def test_nothing_is_stored_in_a_file_that_another_was_put_in_the_place_of(
+    sqlite_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, aside = tmp_path / "kotae.db", tmp_path / "aside.db"
+    store = connect(sqlite_url)
+    await execute(store, indexes.insert().values(**row("before")))
+    file.rename(aside)
+    databases.made(file)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="replaced"):
+            await execute(store, indexes.insert().values(**row("lost")))
+    with pytest.raises(StoreError, match="replaced"):
+        async with write(store) as db:
+            await db.execute(indexes.insert().values(**row("lost")))
+    with pytest.raises(StoreError, match="replaced"):
+        await probe(store)
+    assert caplog.text.count("another one is in its place") == 1
+    aside.rename(file)
+    await execute(store, indexes.insert().values(**row("after")))
+    assert await names(store) == {"before", "after"}
     await store.dispose()
 
 

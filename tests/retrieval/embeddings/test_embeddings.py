@@ -212,6 +212,21 @@ def test_a_cache_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None
 
 
 @bundled_only
+async def test_weights_that_cannot_be_had_are_a_trouble_until_they_can(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.write_text("in the way")
+    embedder = LocalEmbedder(cache)
+    assert embedder.trouble is None
+    with pytest.raises(EmbeddingError):
+        await embedder.warm()
+    assert embedder.trouble is not None and "could not be prepared" in embedder.trouble.text("en")
+    cache.unlink()
+    cache.symlink_to(CACHE)
+    await embedder.warm()
+    assert embedder.trouble is None
+
+
+@bundled_only
 def test_a_full_disk_is_said_in_words_and_leaves_no_scraps(tmp_path: Path) -> None:
     done = run(
         "import resource, sys; from pathlib import Path; from retrieval.embeddings import bundled_e5;"

@@ -664,21 +664,37 @@ def scramble(folder: Path) -> None:
 
 async def test_a_store_whose_passages_cannot_be_read_is_not_healthy(tmp_path: Path) -> None:
     index = await opened(tmp_path)
-    assert await index.healthy()  # an empty one is
+    assert await index.trouble() is None  # an empty one is
     await index.put([point("d", n, text=str(n)) for n in range(40)])
     await index.close()
     scramble(tmp_path)
     again = await opened(tmp_path)
-    assert not await again.healthy()
+    assert await again.trouble() is not None
     await again.close()
 
 
 async def test_a_store_that_was_deleted_while_it_is_open_is_not_healthy(tmp_path: Path) -> None:
     index = await opened(tmp_path / "store")
     await index.put([point("d", 1)])
-    assert await index.healthy()
+    assert await index.trouble() is None
     shutil.rmtree(tmp_path / "store")
-    assert not await index.healthy()
+    assert await index.trouble() is not None
+    await index.close()
+
+
+async def test_nothing_is_added_to_a_store_that_another_was_put_in_the_place_of(tmp_path: Path) -> None:
+    index, shard = await opened(tmp_path / "store"), tmp_path / "store" / "shard"
+    await index.put([point("d", 1)])
+    shard.rename(tmp_path / "aside")
+    shutil.copytree(tmp_path / "aside", shard)
+    trouble = await index.trouble()
+    assert trouble is not None and "replaced" in trouble.en
+    with pytest.raises(QdrantConnectionError, match="replaced"):
+        await index.put([point("d", 2)])
+    shutil.rmtree(shard)
+    (tmp_path / "aside").rename(shard)
+    await index.put([point("d", 3)])
+    assert await index.trouble() is None
     await index.close()
 
 
@@ -692,9 +708,9 @@ async def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None
     await index.close()
     with pytest.raises(QdrantConnectionError, match="closed"):
         await index.count(see())
-    assert not await index.healthy()
+    assert await index.trouble() is not None
     again = await opened(tmp_path)
-    assert await again.healthy()
+    assert await again.trouble() is None
     assert await again.count(see()) == 40
     assert (await ask(again, see(), words=EVERYTHING)).branches["words"][0].score > 0
     await again.close()

@@ -157,10 +157,10 @@ async def test_whose_a_collection_is_is_in_its_metadata(server: FakeQdrant) -> N
 
 async def test_a_removed_collection_is_gone_and_removing_it_again_does_nothing(server: FakeQdrant) -> None:
     async with opened(server) as index:
-        assert await index.healthy()
+        assert await index.trouble() is None
         await ServerIndex.remove(server.url, KEY, NAME)
         await ServerIndex.remove(server.url, KEY, NAME)
-        assert not await index.healthy()
+        assert await index.trouble() is not None
         with pytest.raises(QdrantConnectionError, match="404"):
             await index.count(see())
 
@@ -296,14 +296,14 @@ async def test_the_key_goes_with_every_request_and_none_where_there_is_none(serv
         await ask(index, see(), dense=DENSE)
     assert {call.headers["api-key"] for call in server.journal} == {KEY}
     async with FakeQdrant(key=None) as unlocked, opened(unlocked, key=None) as index:
-        assert await index.healthy()
+        assert await index.trouble() is None
         assert not any("api-key" in call.headers for call in unlocked.journal)
 
 
 async def test_credentials_in_the_address_are_for_the_proxy() -> None:
     async with FakeQdrant(basic=("me", "p@ss")) as server:
         async with opened(server, url=server.url.replace("//", "//me:p%40ss@")) as index:
-            assert await index.healthy()
+            assert await index.trouble() is None
         with pytest.raises(QdrantConnectionError, match="not Qdrant, or a proxy"):
             async with opened(server):
                 pass
@@ -430,10 +430,10 @@ async def test_a_server_that_keeps_failing_is_given_up(server: FakeQdrant, troub
             await index.count(see())
         assert len(server.journal) == 5
         server.order(f"/{NAME}", Refuse(503))
-        assert not await index.healthy()
-        assert await index.healthy()
+        assert await index.trouble() is not None
+        assert await index.trouble() is None
         server.status = "red"
-        assert not await index.healthy()
+        assert await index.trouble() is not None
 
 
 async def test_one_branch_that_fails_leaves_the_others(server: FakeQdrant) -> None:
@@ -471,7 +471,7 @@ async def test_closing_waits_for_what_is_under_way(server: FakeQdrant) -> None:
         await asyncio.gather(writing, counting)
         with pytest.raises(QdrantConnectionError, match="closed"):
             await index.count(see())
-        assert not await index.healthy()
+        assert await index.trouble() is not None
     async with opened(server) as again:
         assert await again.count(see()) == 200
 

@@ -185,6 +185,23 @@ def test_a_file_in_a_form(client: httpx.Client) -> None:
     assert client.get("/search", params={"query": "灯台の色は？"}).json()["results"][0]["question"] == "灯台の色は？"
 
 
+def test_a_private_document_is_neither_replaced_nor_added(service: Service, client: httpx.Client) -> None:
+    def kept() -> list[tuple[str, str]]:
+        rows = service.do(lambda app: app.data.documents.listed())
+        return sorted((row.name, row.hash) for row in rows if row.scope == PRIVATE)
+
+    before = kept()
+    assert [name for name, _ in before] == ["secret.md"]
+    for name in ("secret.md", "new.md"):
+        about = {"collection": "vault", "scope": PRIVATE}
+        text = client.post("/documents", json={"name": name, "text": "# Secret\n\nOther words.", **about})
+        form = client.post("/documents", files={"file": (name, io.BytesIO(b"# Secret\n\nOther words."))}, data=about)
+        for response in (text, form):
+            assert (response.status_code, response.json()["error"]) == (422, "wrong_fields")
+            assert "scope" in response.json()["message"]
+    assert kept() == before
+
+
 def test_a_refusal_is_in_the_askers_language(client: httpx.Client) -> None:
     def add(**headers: str) -> httpx.Response:
         return client.post("/documents", files={"file": ("mail.eml", b"Subject: no")}, headers=headers)
@@ -211,7 +228,7 @@ def test_it_says_how_it_is(client: httpx.Client) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {
         "status": "ready",
-        "parts": {"database": "ok", "store": "ok", "home": "ok"},
+        "parts": {"database": "ok", "store": "ok", "home": "ok", "embedder": "ok"},
         "why": {},
     }
 

@@ -17,6 +17,10 @@ from agent.events import Events, Thought
 from bot.app import Application
 from bot.store.engine import connect
 from bot.store.feedback import Votes
+from retrieval.embeddings.local import LocalEmbedder
+from retrieval.i18n import Text
+from retrieval.index.base import BROKEN
+from retrieval.types import EmbeddingError
 from tests.adapters.service import Service
 from tests.bot.acting import ANSWER, fails, says
 
@@ -129,8 +133,8 @@ def test_questions_of_those_who_are_gone_are_closed_at_the_next_start(tmp_path: 
 
 
 class BrokenIndex:
-    async def healthy(self) -> bool:
-        return False
+    async def trouble(self) -> Text:
+        return BROKEN
 
 
 def without_database(app: Application) -> Application:
@@ -146,6 +150,13 @@ def without_room(app: Application) -> Application:
     return replace(app, free=lambda folder: 100 * 2**20)
 
 
+def without_weights(app: Application) -> Application:
+    embedder = LocalEmbedder(app.settings.home / "kotae.db" / "cache")  # which is a file
+    with suppress(EmbeddingError):
+        embedder.count_tokens("")
+    return replace(app, embedder=embedder)
+
+
 def without_store(app: Application) -> Application:
     return replace(app, index=BrokenIndex())  # type: ignore[arg-type]  # as much of an index as is asked
 
@@ -157,6 +168,7 @@ def without_store(app: Application) -> Application:
         (without_store, {}, "unready", {"store": "failed"}),
         (without_home, {}, "unready", {"home": "failed"}),
         (without_room, {}, "degraded", {"home": "low"}),
+        (without_weights, {}, "degraded", {"embedder": "low"}),
         (lambda app: app, {"Slack": False}, "degraded", {"slack": "disconnected"}),
         (lambda app: app, {"Slack": True}, "ready", {"slack": "ok"}),
     ],
@@ -177,7 +189,10 @@ def test_readiness_names_what_does_not_work(
     assert response.status_code == (200 if status == "ready" else 503)
     found = response.json()
     wrong = {name: state for name, state in parts.items() if state in ("failed", "low")}
-    assert found["status"] == status and found["parts"] == {"database": "ok", "store": "ok", "home": "ok"} | parts
+    assert (
+        found["status"] == status
+        and found["parts"] == {"database": "ok", "store": "ok", "home": "ok", "embedder": "ok"} | parts
+    )
     assert found["why"].keys() == japanese.keys() == wrong.keys() and "canary" not in response.text
     assert all(found["why"][name] != japanese[name] for name in wrong)
     assert measured.status_code == 200 and "kotae_loop_lag_seconds" in measured.text

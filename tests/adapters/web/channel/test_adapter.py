@@ -2,7 +2,6 @@
 commands and the digest's cards; and what is said in a private room stays there."""
 
 import asyncio
-import os
 from contextlib import aclosing
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +14,7 @@ from adapters.shared.ingestion import NotTakenError
 from adapters.web.channel.adapter import web_adapter
 from adapters.web.channel.digest import row_of
 from adapters.web.channel.events import Typed, addressed, command, question
-from adapters.web.channel.uploads import DAYS, Uploads
+from adapters.web.channel.uploads import Uploads
 from agent.events import Answered, Citation, Thought, ToolCalled
 from bot.app import running
 from bot.errors import SettingsError, StoreError
@@ -349,7 +348,7 @@ async def test_files_get_a_verdict_each_and_are_not_kept(tmp_path: Path) -> None
         assert list(here.held.iterdir()) == []
 
 
-async def test_files_that_wait_are_bounded_and_do_not_wait_for_ever(tmp_path: Path) -> None:
+async def test_files_that_wait_are_bounded(tmp_path: Path) -> None:
     held = Uploads(HeldFolder(tmp_path / "uploads"), most=100)
     kept = await held.keep([("a", b"x" * 60)])
     with pytest.raises(NotTakenError, match="waiting"):
@@ -358,13 +357,6 @@ async def test_files_that_wait_are_bounded_and_do_not_wait_for_ever(tmp_path: Pa
     for ref in ({"held": "../../secret"}, {"held": "0" * 32}, {}):
         with pytest.raises(UnreadableError):
             await held.read(ref)
-    path = tmp_path / "uploads" / kept[0]["held"]
-    await held.sweep()
-    assert path.exists()
-    old = path.stat().st_mtime - (DAYS + 1) * 24 * 3600
-    os.utime(path, (old, old))
-    await held.sweep()
-    assert not path.exists()
 
 
 async def test_a_dropped_file_makes_the_next_question_answerable(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse
 from adapters.web.api.errors import Problem, language_asked
 from adapters.web.server import login
 from adapters.web.server.guard import BODY_BYTES, UPLOAD_BYTES, Guard
-from adapters.web.server.login import TRIES, TRY_SECONDS, Door
+from adapters.web.server.login import BEYOND_GUESSING, TRIES, TRY_SECONDS, Door
 from adapters.web.server.sockets import listen, listen_in
 from bot.errors import SettingsError
 from bot.store.engine import change, connect, rows
@@ -349,7 +349,7 @@ def test_other_machines_need_a_token(tmp_path: Path) -> None:
             assert client.get("/metrics").status_code == client.post("/readyz/x").status_code == 401
             right = {"Authorization": "Bearer s3cret-canary-0123456789", "Host": "kotae.example"}
             parts = client.get("/readyz", headers=right).json()["parts"]
-            assert parts == {"database": "ok", "store": "ok", "home": "ok"}
+            assert parts == {"database": "ok", "store": "ok", "home": "ok", "embedder": "ok"}
             assert client.get("/collections", headers=right).status_code == 200
         with service.commands() as local:
             assert local.get("/collections").status_code == 200
@@ -403,6 +403,17 @@ async def test_a_token_cannot_be_guessed_for_long() -> None:
             assert "minute" in refused.text
         assert (await other.get("/documents", headers=BEARER)).text == "in"
         assert (await one.get("/documents")).status_code == 401  # who shows nothing does not guess
+
+
+async def test_a_token_beyond_guessing_is_let_in_however_many_were_wrong() -> None:
+    token, wrong = "k" * BEYOND_GUESSING, {"Authorization": "Bearer wrong"}
+    guard = Guard(let_in, kinds={}, language="en", token=SecretStr(token), pages="/app")
+    async with asking(guard) as proxy:
+        tried = [(await proxy.get("/documents", headers=wrong)).status_code for _ in range(TRIES + 2)]
+        assert tried == [401] * TRIES + [429] * 2
+        assert (await proxy.get("/documents", headers={"Authorization": f"Bearer {token}"})).text == "in"
+        assert (await proxy.get("/documents", headers=wrong)).status_code == 429
+        assert (await proxy.post("/app/", data={"token": token})).status_code == 303
 
 
 async def test_who_was_wrong_too_often_may_try_again_later() -> None:
