@@ -1108,7 +1108,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a private answer takes no place of the team's",
         "bot/unanswered/expert_answers.py",
-        ("self._documents.listed(Readers(frozenset({pair.scope})), collection=ANSWERS)", "self._documents.listed(collection=ANSWERS)"),
+        ("readers, near = Readers(frozenset({scope})), set", "readers, near = Readers(frozenset({scope, TEAM})), set"),
         (f"{TAUGHT}::test_an_answer_takes_the_place_of_none_that_others_read",),
     ),
     Mutation(

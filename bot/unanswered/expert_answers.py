@@ -14,7 +14,7 @@ from agent.routing.follow_up import leans
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
-from bot.records import AuditRecord
+from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 ANSWERS = "answers"  # the collection of what people answered
 LONGEST = 8_000  # characters of an answer
 QUESTION = 1_000  # of a question
+NEAR = 50  # passages among which an older answer to a question is looked for
 WORDINGS = 5  # of one question, each a pair, so that whoever asks like one of them finds the answer
 UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thread again
 NAME = 80  # characters of a question in its document's name
@@ -214,11 +215,9 @@ class Experts:
     async def _in_place(self, pair: Upload, answer: str) -> tuple[Upload, list[Upload]]:
         """The answer in the place of an older one to the same question of the same readers, however it was worded: two
         would contradict each other. And older ones that answer something else, too: without what this one answers."""
-        rows = await self._documents.listed(Readers(frozenset({pair.scope})), collection=ANSWERS)
-        rows = [row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"]
         said = [str(one["question"]) for one in json.loads(pair.data)]
-        free, changed = pair.name not in {row.name for row in rows}, list[Upload]()
-        for row in (row for row in rows if row.name != pair.name):
+        free, changed = await self._documents.find(ANSWERS, pair.scope, pair.name) is None, list[Upload]()
+        for row in (row for row in await self._near(said, pair.scope) if row.name != pair.name):
             try:
                 wordings, older = parse(await self._knowledge.markdown(row))
             except RAGToolError:
@@ -237,6 +236,16 @@ class Experts:
             else:
                 changed.append(replace(pair, name=row.name, data=written(wordings, answer)))
         return pair, changed
+
+    async def _near(self, said: Sequence[str], scope: str) -> list[DocumentRow]:
+        """The answers of people that lie near these wordings, by name: who asks so does not find the others."""
+        readers, near = Readers(frozenset({scope})), set[str]()
+        for question in said:
+            near |= {one.document_id for one in await self._knowledge.nearest(question, readers, ANSWERS, limit=NEAR)}
+        rows = [row for row in [await self._documents.get(id) for id in near] if row is not None]
+        return sorted(
+            (row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"), key=lambda row: row.name
+        )
 
     async def _introduce(self) -> None:
         """Say what the collection is about before its first document is in; people's own words for it stay."""
