@@ -95,6 +95,10 @@ class Room(ABC):
             )
             raise AssertionError(await self.under_card()) from None
 
+    @abstractmethod
+    async def settled(self) -> None:
+        """Until nothing that was said is still on its way."""
+
     async def taken(self, reply: str, text: str) -> None:
         """Until something is to be asked about a reply, if that is to be: people write one after the other."""
 
@@ -102,7 +106,9 @@ class Room(ABC):
             found = await self.bot.outbox.confirms((await self.adapter.find(self.channel)).place, self.card)
             return any(reply in one.data["replies"] for one in found)
 
-        if text not in UNASKED:
+        if text in UNASKED:
+            await self.settled()
+        else:
             await until(known)
 
     async def answer(self) -> str:
@@ -129,6 +135,9 @@ class SlackRoom(Room):
         said = await self.fake.says("C1", {"ann": "U1", "ben": "U2"}[who], text, thread=self.card)
         await self.taken(said, text)
         return said
+
+    async def settled(self) -> None:
+        await self.fake.wait_for_idle()
 
     async def edits(self, message: str, text: str) -> None:
         await self.fake.edits(message, text)
@@ -173,6 +182,9 @@ class DiscordRoom(Room):
         await self.taken(said, text)
         return said
 
+    async def settled(self) -> None:
+        await self.fake.wait_for_idle()
+
     async def edits(self, message: str, text: str) -> None:
         await self.fake.edits(message, text)
 
@@ -205,6 +217,9 @@ class WebRoom(Room):
     async def says(self, text: str, who: str = "ben") -> str:
         member = {"ann": web_stage.AKI, "ben": web_stage.BEN}[who]
         return str((await self.stage.said(text, member, thread=int(self.card))).id)
+
+    async def settled(self) -> None:
+        """They are calls."""
 
     async def edits(self, message: str, text: str) -> None:
         await self.stage.adapter.edit(web_stage.BEN, int(message), text)
@@ -263,6 +278,7 @@ async def opened_room(platform: str, home: Path) -> AsyncIterator[Room]:
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
     async with opened_room(request.param, tmp_path) as made:
         yield made
+        await made.settled()
 
 
 async def test_messages_in_a_row_are_one_answer_as_they_are_when_it_is_saved(room: Room) -> None:
