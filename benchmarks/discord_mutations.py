@@ -249,7 +249,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: a mention under a card answers it",
         "adapters/discord/adapter.py",
-        ("            if await self._answers(reply, post):\n", "            if not asked.named:\n"),
+        ('            if not post.data["closed"] and await self._answers(reply, post):\n', "            if not asked.named:\n"),
         (f"{DISCORD}/test_recovery.py::test_a_reply_to_a_card_that_mentions_the_bot_is_its_answer",),
     ),
     (

@@ -58,6 +58,7 @@ WITHDRAWN_LATE = (
     "tests/bot/turns/test_turns.py::test_what_is_withdrawn_between_the_last_check_and_the_store_is_not_quoted"
 )
 ASKING = "tests/bot/unanswered/test_asking.py"
+CARD_REPLIES = "tests/adapters/test_card_replies.py"
 CONFORMANCE = "tests/adapters/test_conformance.py"
 SLACK = "tests/adapters/slack"
 SLACK_KILLED = "tests/crash/test_slack_kills.py"
@@ -1059,7 +1060,7 @@ MUTATIONS = (
     Mutation(
         "teaching: what an answer is for is what was shown",
         "adapters/shared/expert_answers.py",
-        ('        reference = confirm.data.get("reference")\n', "        reference = None\n"),
+        ('            reference = asked.get("reference")\n', "            reference = None\n"),
         (f"{SLACK}/test_digest.py::test_a_card_goes_on_with_what_an_answer_leaves_open",),
     ),
     Mutation(
@@ -1107,7 +1108,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a private answer takes no place of the team's",
         "bot/unanswered/expert_answers.py",
-        ("self._documents.listed(Readers(frozenset({pair.scope})), collection=ANSWERS)", "self._documents.listed(collection=ANSWERS)"),
+        ("readers, near = Readers(frozenset({scope})), set", "readers, near = Readers(frozenset({scope, TEAM})), set"),
         (f"{TAUGHT}::test_an_answer_takes_the_place_of_none_that_others_read",),
     ),
     Mutation(
@@ -1188,8 +1189,38 @@ MUTATIONS = (
     Mutation(
         "teaching: an edit that was cut short is told",
         "bot/unanswered/corrections.py",
-        ('if verdict.status == "unchanged" and await self._audit.mentions(version):', 'if verdict.status == "unchanged":'),
+        ('if verdict.status == "unchanged" and await self._audit.mentions(f"sha256:{now}"):', 'if verdict.status == "unchanged":'),
         (f"{ANSWERS}::test_an_edit_that_was_cut_short_and_is_made_again_ends_as_it_would_have",),
+    ),
+    Mutation(
+        "teaching: what was changed meanwhile is not written over",
+        "bot/unanswered/corrections.py",
+        ("            if version and row.hash not in (version, now):\n", "            if False:\n"),
+        (f"{CARD_REPLIES}::test_nothing_is_added_to_an_answer_that_was_changed_meanwhile",),
+    ),
+    Mutation(
+        "teaching: an answer in several messages is one person's",
+        "bot/unanswered/card_replies.py",
+        ('        if one.get("by") != reply.author or ', "        if "),
+        (f"{CARD_REPLIES}::test_what_somebody_else_wrote_between_is_not_mixed_in",),
+    ),
+    Mutation(
+        "teaching: a question is no part of an answer",
+        "bot/unanswered/card_replies.py",
+        ("    return bool(_QUESTION.search(text) or ", "    return bool("),
+        ("tests/bot/unanswered/test_card_replies.py::test_what_belongs_to_an_answer",),
+    ),
+    Mutation(
+        "teaching: what is declined is not saved with the next",
+        "bot/unanswered/card_replies.py",
+        ('        if "discarded" not in one:\n', "        if True:\n"),
+        ("tests/bot/unanswered/test_card_replies.py::test_what_was_declined_is_left_out",),
+    ),
+    Mutation(
+        "erasure: what was asked about their replies goes",
+        "bot/store/erasure.py",
+        ('        if row.data.get("by") == person:\n', "        if False:\n"),
+        ("tests/bot/operations/test_retention.py::test_what_was_asked_about_their_replies_goes_and_others_stay",),
     ),
     # what a file may cost
     Mutation(

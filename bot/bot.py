@@ -1,4 +1,4 @@
-"""Ten services that a platform is given, each the class that does the work."""
+"""Eleven services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ class Bot:
     outbox: Outbox  # what was posted, written down before it is sent
     ingestion: Ingestion  # files into the knowledge
     experts: Experts  # open questions, their answers and who is told
+    answers: ExpertAnswers  # what they answered: listed, edited, taken back
     asking: Asking  # a question brought to a person at once
     channels: Channels  # what was chosen for a channel
     commands: SlashCommands  # /kotae …
@@ -63,6 +64,7 @@ def make_bot(
         outbox=outbox,
         ingestion=Ingestion(IngestionStore(data.engine), knowledge, settings, owner=owner),
         experts=Experts(settings, knowledge, data.questions, Notices(data.engine), data.documents, outbox, owner=owner),
+        answers=answers,
         asking=asking,
         channels=channels,
         commands=SlashCommands(settings, data, knowledge, channels, answers, asking, sources, audit, make_digest),

@@ -137,11 +137,12 @@ class ExpertAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The outcome of a change: how many threads will be told of it, how many questions are open again, or why nothing
-    was done."""
+    """The outcome of a change: how many threads will be told of it, how many questions are open again, the document's
+    version then, or why nothing was done."""
 
     told: int = 0
     reopened: int = 0
+    version: str = field(default="", compare=False)
     refusal: Text | None = None
 
 

@@ -139,8 +139,13 @@ def _plain(text: str) -> str:
 _LETTER = re.compile(r"[^\W\d_]")
 
 
+def in_words(text: str) -> bool:
+    """Whether it has a language."""
+    return _LETTER.search(text) is not None
+
+
 def reply_language(message: Incoming, otherwise: Language, earlier: Iterable[str] = ()) -> Language:
     """Of what is said to an asker: that which was chosen, else the question's own, else that of the `earlier` ones."""
     if message.language is not None:
         return message.language
-    return next((language_of(text) for text in (message.text, *earlier) if _LETTER.search(text)), otherwise)
+    return next((language_of(text) for text in (message.text, *earlier) if in_words(text)), otherwise)

@@ -134,12 +134,14 @@ class AnswerGiven:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTaken:
-    """The outcome of an expert's answer. `refusal` says in words why nothing was learnt."""
+    """The outcome of an expert's answer. `refusal` says in words why nothing was learnt; `documents` are where it is
+    kept, by id, and their versions."""
 
     closed: tuple[int, ...] = ()  # the questions that were open until now
     told: int = 0  # threads that will be told
     left: int = 0  # questions of the lesson that are still open: they ask something else
     refusal: Text | None = None
+    documents: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

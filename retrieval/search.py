@@ -209,7 +209,7 @@ class Search:
         )
 
     async def ranking(self, query: str, view: View, *, mode: Mode, limit: int) -> list[Passage]:
-        """The order alone, deeper than anybody reads, repetitions included. For evaluation."""
+        """The order alone, deeper than anybody reads, repetitions included."""
         asked = await self._ask([query], view, mode, "asker")
         return [text.passage for _, text in await self._texts(asked, limit)]
 

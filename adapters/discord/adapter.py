@@ -361,7 +361,7 @@ class _Events:
             return message
         if post.kind == "card":
             reply = Replied(message.place, post.message or "", thread, message.message, message.author, message.text)
-            if await self._answers(reply, post):
+            if not post.data["closed"] and await self._answers(reply, post):
                 return None
             return message if asked.named else None
         root = post.data.get("root")
@@ -376,7 +376,8 @@ class _Events:
             await self._answers(replied, post)
 
     async def _answers(self, reply: Replied, post: Post) -> bool:
-        """Whether a reply can be a card's answer; then it is asked about. Raises PostError, StoreError."""
+        """Whether a reply can be a card's answer, or add to it; then it is asked about. Raises PostError,
+        StoreError."""
         context = self._context
         actor = partial(context.places.actor_at, reply.place, reply.author)
         if taken := await expert_answers.takes(post, reply.text, actor):

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
+import discord
 from discord import ButtonStyle
 
 from adapters.discord.context import DiscordContext
@@ -21,6 +22,8 @@ from adapters.markdown.events import shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.expert_answers import DigestCards
 from bot.types import Card, Notice, Place, Post
+from bot.unanswered import card_replies
+from bot.unanswered.card_replies import CardMessage
 
 log = logging.getLogger(__name__)
 
@@ -70,18 +73,26 @@ async def _tell(context: DiscordContext, notice: Notice, texts: Sequence[str], *
 async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread, or in reply to it, is its answer. Raises PostError,
     StoreError."""
-    channel = reply.thread or reply.place.channel
-    name = f"{channel}:{reply.message}"
-    question = escaped(shortened(digest_cards.question_on(card), 150))
-    buttons = [
-        button(expert_answers.YES.to(context.language), f"kotae:{SAVE}:{name}", ButtonStyle.primary),
-        button(expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"),
-    ]
-    about, reference = [card.about, card.part], digest_cards.reference_of(card)
-    data = {"card": about, "channel": channel, "reply": reply.message, "reference": reference}
-    post = Post(f"confirm:{name}", "confirm", 0, reply.place, reply.thread, data=data)
-    text = expert_answers.CONFIRM.to(context.language, question=question)
-    await say_once(context, post, text, buttons=buttons, reply_to=reply.message)
+    about, channel = escaped(shortened(digest_cards.question_on(card), 150)), reply.thread or reply.place.channel
+
+    def shown(post: Post) -> tuple[str, list[Button]]:
+        name = post.about.removeprefix("confirm:")
+        yes = card_replies.yes(post.data, context.language), f"kotae:{SAVE}:{name}"
+        no = expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"
+        text = card_replies.question(post.data, about, context.language)
+        return text, [button(*yes, ButtonStyle.primary), button(*no)]
+
+    async def ask(post: Post) -> Post:
+        text, buttons = shown(post)
+        return await say_once(context, post, text, buttons=buttons, reply_to=reply.message)
+
+    async def change(post: Post) -> None:
+        text, buttons = shown(post)
+        await context.rest.edit(channel, post.message or "", text, buttons=buttons)
+
+    at = discord.utils.snowflake_time(int(reply.message)).timestamp()
+    written = CardMessage(reply.message, reply.author, reply.text, at)
+    await card_replies.confirm(context.bot.outbox, card, written, reply.thread, channel, ask, change)
 
 
 def cards(context: DiscordContext) -> DigestCards:

@@ -148,9 +148,9 @@ async def _confirm(context: DiscordContext, gesture: Gesture, name: str) -> Post
     return next((post for post in found if post.message == pressed_on), None)
 
 
-async def _read(context: DiscordContext, card: Post, confirm: Post) -> CardReply | Text:
+async def _read(context: DiscordContext, card: Post, confirm: Post, reply: str) -> CardReply | Text:
     """Raises PostError."""
-    channel, reply = str(confirm.data["channel"]), str(confirm.data["reply"])
+    channel = channel_of(confirm)
     try:
         said = await message_at(context.rest, await channel_at(context.rest, context.client, int(channel)), int(reply))
     except GoneError:

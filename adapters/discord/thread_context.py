@@ -42,6 +42,8 @@ class ThreadContext:
             context.places.audience(message.place.channel, message.author), self._around(message)
         )
         attached = own.attachments if own else []
+        if own and message.place.workspace == DIRECT:  # elsewhere others read, who may not read where it comes from
+            attached = [*attached, *(file for one in own.message_snapshots for file in one.attachments)]
         return replace(
             message,
             direct=message.place.workspace == DIRECT,

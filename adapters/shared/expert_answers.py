@@ -6,19 +6,22 @@ Source: product.md §4; reliability.md R11 and R19.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from adapters.markdown.events import one_line, shortened
 from adapters.port import PostError
 from adapters.shared import digest_cards
+from adapters.shared.follow_ups import says_something
 from adapters.shared.ingestion import FAILED
 from adapters.shared.tasks import Tasks
+from bot.access import readers
 from bot.bot import Bot
 from bot.texts import MEMBERS
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Notice, Place, Post
+from bot.unanswered import card_replies
 from bot.unanswered.closing import Choice, Closing, closing
 from bot.unanswered.digest_card import what_it_closes
 from retrieval.i18n import Language, Text
@@ -60,10 +63,7 @@ SAVED = Text(
     ja="回答として保存しました。{n} 件のスレッドにお知らせします。",
 )
 LEFT = Text(en="Questions that stay open: {n}.", ja="{n} 件の質問は、未回答のまま残っています。")
-CONFIRM = Text(
-    en="Save this reply as the answer to “{question}”?", ja="この返信を「{question}」の回答として保存しますか？"
-)
-YES, NO = Text(en="Save as the answer", ja="回答として保存"), Text(en="No", ja="いいえ")
+NO = Text(en="No", ja="いいえ")
 DELETED = Text(en="That reply is no longer there.", ja="その返信はすでに削除されています。")
 ANSWERED = Text(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
 DISMISSED = Text(en="➖ Dismissed by {who}", ja="➖ {who} さんが回答せずに閉じました")
@@ -138,7 +138,7 @@ class CardReply:
     """A reply to a card that was confirmed as its answer, as it is now. `author` by id, `name` for people."""
 
     text: str
-    url: str
+    url: str | None
     author: str
     name: str
 
@@ -216,41 +216,73 @@ class DigestCards:
         self,
         confirm: Post | None,
         actor: Actor,
-        read: Callable[[Post, Post], Awaitable[CardReply | Text]],
+        read: Callable[[Post, Post, str], Awaitable[CardReply | Text]],
         show: Callable[[Post, str], Awaitable[None]],
     ) -> Text | None:
-        """The reply that was asked about is the answer; returned is why not. `read`: the reply, from the card and the
-        question about it, or why it cannot be; `show`: words in the place of that question, or none. Both may raise
-        PostError."""
+        """Keep the replies that were asked about as the answer; returned is why not. `read`: a reply by its id, from
+        the card and the question about it, or why it cannot be; `show`: words in the place of that question, or none.
+        Both may raise PostError."""
         about, part = confirm.data["card"] if confirm else ("", "")
         card = await digest_cards.find(self.bot, about, str(part))
         if confirm is None or card is None:
             return GONE
         try:
-            reply = await read(card, confirm)
+            found = await self._read(card, confirm, read)
         except PostError as error:
             log.warning("a reply could not be read: %s", error.code)
             return FAILED
-        if isinstance(reply, Text):
-            if reply is DELETED:
+        if isinstance(found, Text):
+            if found is DELETED:
+                await self._let_go(confirm)
                 await _shown(show, confirm, "")
-            return reply
-        reference = confirm.data.get("reference")
-        taken = await self.answer(
-            card, actor, reply.name, reply.text, reply.url, reference=reference, author=reply.author
-        )
+            return found
+        taken = await self.learn(card, actor, confirm.data, found)
         if taken.refusal is None:
+            await self.bot.outbox.amend(confirm, lambda data: {**data, **confirm.data, "saved": taken.documents})
             await _shown(show, confirm, saved(taken, self.language))
         return taken.refusal
+
+    async def _read(
+        self, card: Post, confirm: Post, read: Callable[[Post, Post, str], Awaitable[CardReply | Text]]
+    ) -> list[CardReply] | Text:
+        """The replies that are the answer together, those that are still there; or why there is none. Raises what
+        `read` raises."""
+        earlier, asked = card_replies.replies(confirm.data)
+        found = [await read(card, confirm, reply) for reply in (*earlier, *asked)]
+        why_not = [one for one in found if isinstance(one, Text)]
+        unread = next((one for one in why_not if one is not DELETED), None)
+        gone = all(one is DELETED for one in found[len(earlier) :])
+        return unread or (DELETED if gone else [one for one in found if isinstance(one, CardReply)])
+
+    async def learn(
+        self, card: Post, actor: Actor, asked: card_replies.Confirmation, replies: Sequence[CardReply]
+    ) -> AnswerTaken:
+        """These replies, which a confirmation `asked` about, are the answer together; or what it consists of by now."""
+        first, text = replies[0], "\n".join(reply.text for reply in replies)
+        if "answers" not in asked:
+            reference = asked.get("reference")
+            return await self.answer(card, actor, first.name, text, first.url, reference=reference, author=first.author)
+        allowed, told, documents = readers(card.place, await self.audience_of(card.place.channel)), 0, {}
+        for id, version in asked["answers"].items():
+            changed = await self.bot.answers.edit(actor, allowed, id, text, version=version)
+            if changed.refusal is not None:
+                return AnswerTaken(refusal=changed.refusal)
+            told, documents[id] = told + changed.told, changed.version
+        self.tasks.start(self.tell_all(), f"{self.platform}-cards")
+        return AnswerTaken(told=told, documents=documents)
+
+    async def _let_go(self, confirm: Post) -> None:
+        await self.bot.outbox.amend(confirm, lambda data: {**data, "discarded": True})
 
     async def discard(
         self, confirm: Post | None, actor: Actor, show: Callable[[Post, str], Awaitable[None]]
     ) -> Text | None:
-        """The reply that was asked about is no answer; returned is why the question about it stays. `show`: as for
-        `save`."""
+        """Let the replies that were asked about be no answer; returned is why the question about it stays. `show`: as
+        for `save`."""
         if actor.role == "outsider":
             return MEMBERS
         if confirm is not None:
+            await self._let_go(confirm)
             await _shown(show, confirm, "")
         return None
 
@@ -320,8 +352,8 @@ async def card_named(bot: Bot, name: str, place: Place, audience: Callable[[], A
 
 
 async def takes(post: Post, text: str, actor: Callable[[], Awaitable[Actor]]) -> bool:
-    """Whether what somebody wrote in reply to a post can be a card's answer."""
-    if post.kind != "card" or post.data["closed"] or not text.strip():
+    """Whether what somebody wrote in reply to a post can be a card's answer, or add to it."""
+    if post.kind != "card" or not says_something(text):
         return False
     return (await actor()).role != "outsider"
 

@@ -162,6 +162,7 @@ class RunningTurns:
         """Raises PostError when the answer could not be posted, StoreError when it could not be begun."""
         begun = False
         try:
+            claimed = await self._bot.turns.in_language(claimed)
             preferences = await self._bot.channels.preferences(claimed.message.place)
             running.view = view = self._open_view(claimed, preferences)
             try:

@@ -287,7 +287,7 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
     StoreError."""
     reply = in_thread(message, stranger)
     card = await _card_over(context, reply) if reply else None
-    if reply is None or card is None:
+    if reply is None or card is None or card.data["closed"]:
         return False
     context.tasks.start(digest.replied(context, reply, card), "slack-reply")
     return True
@@ -300,7 +300,7 @@ async def _reply(context: SlackContext, replied: Replied) -> None:
 
 
 async def _card_over(context: SlackContext, reply: Replied) -> Post | None:
-    """The card in whose thread a reply stands that can be its answer. Raises StoreError."""
+    """The card in whose thread a reply stands that can be its answer, or add to it. Raises StoreError."""
     post = await context.bot.outbox.find(reply.place, reply.thread)
     actor = partial(context.places.actor, reply.author, stranger=reply.stranger)
     return post if post is not None and await expert_answers.takes(post, reply.text, actor) else None

@@ -17,6 +17,8 @@ from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_blo
 from adapters.slack.rendering.markdown import escaped
 from adapters.slack.transport.api import GoneError
 from bot.types import Card, Notice, Place, Post
+from bot.unanswered import card_replies
+from bot.unanswered.card_replies import CardMessage
 
 log = logging.getLogger(__name__)
 
@@ -54,18 +56,26 @@ async def tell(context: SlackContext, notice: Notice) -> None:
 
 async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread is its answer. Raises SlackError, StoreError."""
-    language = context.language
-    text = expert_answers.CONFIRM.to(language, question=shortened(digest_cards.question_on(card), 150))
-    about = f"confirm:{reply.place.channel}:{reply.message}"
-    yes = button(expert_answers.YES.to(language), SAVE, about, style="primary")
-    blocks = [
-        section(text),
-        {"type": "actions", "elements": [yes, button(expert_answers.NO.to(language), DISCARD, about)]},
-    ]
-    data = {"card": [card.about, card.part], "reply": reply.message, "reference": digest_cards.reference_of(card)}
-    post = Post(about, "confirm", 0, reply.place, reply.thread, data=data)
-    if await context.bot.outbox.reserve(post) is None:  # an event may come twice at the same time
-        await say(context, post, text=line(text), blocks=blocks)
+    about, channel = shortened(digest_cards.question_on(card), 150), reply.place.channel
+
+    def shown(post: Post) -> tuple[str, list[Json]]:
+        text = card_replies.question(post.data, about, context.language)
+        yes = button(card_replies.yes(post.data, context.language), SAVE, post.about, style="primary")
+        no = button(expert_answers.NO.to(context.language), DISCARD, post.about)
+        return line(text), [section(text), {"type": "actions", "elements": [yes, no]}]
+
+    async def ask(post: Post) -> Post | None:
+        text, blocks = shown(post)
+        if await context.bot.outbox.reserve(post) is None:  # an event may come twice at the same time
+            return await say(context, post, text=text, blocks=blocks)
+        return None
+
+    async def change(post: Post) -> None:
+        text, blocks = shown(post)
+        await context.slack.update(channel, post.message or "", text=text, blocks=blocks, last=True)
+
+    written = CardMessage(reply.message, reply.author, reply.text, float(reply.message))
+    await card_replies.confirm(context.bot.outbox, card, written, reply.thread, channel, ask, change)
 
 
 def cards(context: SlackContext) -> DigestCards:

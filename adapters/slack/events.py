@@ -130,17 +130,19 @@ def incoming(event: Mapping[str, Any], us: Us) -> Incoming:
         thread=_id(event.get("thread_ts") or ts),
         message=ts,
         author=_id(event["user"]),
-        text=said or "\n\n".join(readable(str(one["text"]), us.user) for one in forwarded(event)),
+        text=said
+        or "\n\n".join(filter(None, (readable(str(one.get("text") or ""), us.user) for one in forwarded(event)))),
         audience=UNKNOWN,
     )
 
 
 def forwarded(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The messages that somebody forwards with a direct one, as Slack attaches them; in other places others read what
-    is forwarded there, who may not read where it comes from."""
+    """The messages that somebody forwards with a direct one, as Slack attaches them, with their files; in other places
+    others read what is forwarded there, who may not read where it comes from."""
     if not _direct(event):
         return []
-    return [one for one in event.get("attachments") or () if one.get("is_share") and str(one.get("text") or "").strip()]
+    shared = (one for one in event.get("attachments") or () if one.get("is_share"))
+    return [one for one in shared if one.get("files") or str(one.get("text") or "").strip()]
 
 
 def in_thread(message: Incoming, stranger: bool) -> Replied | None:

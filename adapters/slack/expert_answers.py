@@ -218,9 +218,9 @@ async def _confirm(context: SlackContext, body: Json, name: str) -> Post | None:
     return replace(asked, message=message)  # which may not be written down yet
 
 
-async def _read(context: SlackContext, card: Post, confirm: Post) -> CardReply | Text:
+async def _read(context: SlackContext, card: Post, confirm: Post, ts: str) -> CardReply | Text:
     """Raises SlackError."""
-    channel, ts = card.place.channel, str(confirm.data["reply"])
+    channel = card.place.channel
     try:
         said = await message_at(context.slack, channel, ts, card.message or "")
     except GoneError:

@@ -45,9 +45,10 @@ class ThreadContext:
         )
         heard = [one for one in thread if _before(one, message) and not self._ours(one)][-HEARD:]
         own = [one for one in thread if one.get("ts") == message.message]
-        attached = [file for one in own for file in one.get("files") or ()]
         with_it = [each for one in own for each in forwarded({**one, "channel": message.place.channel})]
-        aside = [one for one in with_it if readable(str(one["text"]), context.slack.me.user) not in message.text]
+        attached = [file for one in (*own, *with_it) for file in one.get("files") or ()]
+        texts = [readable(str(one.get("text") or ""), context.slack.me.user) for one in with_it]
+        aside = [one for one, text in zip(with_it, texts, strict=True) if text not in message.text]
         return replace(
             message,
             text=await context.places.named(message.text),

@@ -460,6 +460,12 @@ class KnowledgeBase:
         kept = await self._still_theirs((*found.hits, *found.rejected), readers)
         return replace(found, hits=tuple(filter(kept, found.hits)), rejected=tuple(filter(kept, found.rejected)))
 
+    async def nearest(self, query: str, readers: Readers, collection: str, *, limit: int) -> list[Passage]:
+        """The passages of a collection that come first for a query, however little they have to do with it, also those
+        that repeat others. Raises RAGToolError when nothing could be searched."""
+        async with self._generations.view(readers, [collection]) as view:
+            return await self._search.ranking(query, view, mode="hybrid", limit=limit)
+
     async def _still_theirs(self, hits: Sequence[Hit], readers: Readers) -> Callable[[Hit], bool]:
         said = {hit.passage.document_id for hit in hits if hit.passage.said_in}
         withheld = await self._withheld(said, readers)

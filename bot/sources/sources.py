@@ -28,7 +28,7 @@ from bot.sources.base import PageFilter, PageSource, PausedError, SourceError, s
 from bot.sources.channel import ChannelSource, FollowedChannels, location_of
 from bot.sources.folder import NO_FOLDER, FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
-from bot.sources.sync import Progress, Sync, SyncReport, author_of
+from bot.sources.sync import SOURCE, Progress, Sync, SyncReport, author_of
 from bot.sources.website import WebsiteSource, check_address
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
@@ -48,6 +48,8 @@ SIDE_BY_SIDE = 8  # sources that are synced at a time, beside channels
 BACKOFF, LONGEST_BACKOFF = 60, 6 * 3600  # seconds after a failure, doubled with each
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 
+_ENDED = Text(en="a source that has been removed", ja="削除された同期元")
+_OTHERS = Text(en="a source that is shown to others", ja="ほかの人に公開されている同期元")
 _EDITORS = Text(en="Only an editor can change sources.", ja="同期元を変更できるのは編集者だけです。")
 _LOCAL = Text(
     en="A folder of this machine can only be followed from the terminal.",
@@ -132,10 +134,15 @@ class Sources:
     async def get(self, name: str, readers: Readers) -> SourceStatus:
         return await self._status(await self._named(name, readers))
 
-    async def name_of(self, author: str, readers: Readers) -> str:
-        """The name of the source that adds documents under this author, if these readers may read them; else empty."""
-        found = await self._store.listed(readers.scopes)
-        return next((source.name for source in found if author_of(source) == author), "")
+    async def name_of(self, author: str, readers: Readers) -> Text | None:
+        """The source that added documents under this author: its name, if these readers may read it, or that it is not
+        there any more. None: no source did."""
+        if not author.startswith(SOURCE):
+            return None
+        source = next((one for one in await self._store.listed() if author_of(one) == author), None)
+        if source is None:
+            return _ENDED
+        return Text(en=source.name, ja=source.name) if source.scope in readers.scopes else _OTHERS
 
     async def last_checked(self, documents: Collection[str]) -> dict[str, str]:
         """Of documents (ids): those whose source was not seen whole for more than a day, though it ought to be, with

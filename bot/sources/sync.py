@@ -40,6 +40,8 @@ _TAKEN = Text(
 
 Progress = Callable[[int, int], None]
 
+SOURCE = "source:"  # before the id of a source, as an author
+
 
 @dataclass
 class SyncReport:
@@ -58,7 +60,7 @@ class SyncReport:
 
 def author_of(source: FollowedSource) -> str:
     """The author of its documents: by that they are known as its own."""
-    return f"source:{source.id}"
+    return f"{SOURCE}{source.id}"
 
 
 class Sync:

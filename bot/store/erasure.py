@@ -336,6 +336,10 @@ def _delete_acts(db: Connection, platform: str, person: str) -> None:
     db.execute(delete(dataset_jobs).where(given))
     db.execute(update(audit).where(audit.c.actor == who).values(actor=f"{platform}:{FORGOTTEN}"))
     db.execute(update(notices).where(notices.c.by == who).values(by=None))
+    asked = and_(posts.c.kind == "confirm", posts.c.platform == platform)
+    for row in db.execute(select(posts.c.about, posts.c.data).where(asked)).all():
+        if row.data.get("by") == person:
+            db.execute(delete(posts).where(asked, posts.c.about == row.about))
     db.execute(delete(asks).where(or_(asks.c.by == who, asks.c.recipient == who)))
     db.execute(delete(opt_outs).where(opt_outs.c.person == who))
     db.execute(update(followed).where(followed.c.added_by == who).values(added_by=f"{platform}:{FORGOTTEN}"))

@@ -5,17 +5,19 @@ Source: reliability.md R5 and R6. A crash of the process loses nothing of it; af
 have what the last rows would have told, and is then looked at.
 """
 
-from collections.abc import Collection
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
 
 from bot.store.engine import Store, at_place, change, columns, execute, insert, rows
 from bot.store.schema import posts
 from bot.types import Place, Post
 
 _KEY = ("about", "kind", "part")
+_CONFIRMS = 50  # that are looked at, of a place
+POSTING = timedelta(minutes=1)  # after which what was not posted never will be
 
 
 class Outbox(Store):
@@ -39,6 +41,29 @@ class Outbox(Store):
         posted = posted.on_conflict_do_update(index_elements=list(_KEY), set_=known)
         await execute(self._engine, posted, durable=False)
 
+    async def posted(self, post: Post) -> Post:
+        """Notes that a message was posted; with what is known of it by now."""
+        known = insert(self._engine, posts).values(_values(post))
+        known = known.on_conflict_do_update(index_elements=list(_KEY), set_={"message": post.message})
+        found = await change(self._engine, lambda db: db.execute(known.returning(posts)).one(), durable=False)
+        return _post(found)
+
+    async def amend(
+        self, post: Post, change_data: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+    ) -> Post | None:
+        """Change the data that a post has by now, before anybody else does; None: it is not there, or was left as it
+        is."""
+
+        def amend(db: Connection) -> Post | None:
+            row = db.execute(select(posts).where(_is(post)).with_for_update()).first()
+            data = None if row is None else change_data(row.data)
+            if data is None:
+                return None
+            anew = update(posts).where(_is(post)).values(data=dict(data)).returning(posts)
+            return _post(db.execute(anew).one())
+
+        return await change(self._engine, amend, durable=False)
+
     async def of(self, about: str) -> list[Post]:
         """All posts about this, in the order of kind and part."""
         wanted = select(posts).where(posts.c.about == about).order_by(posts.c.kind, posts.c.part)
@@ -49,6 +74,16 @@ class Outbox(Store):
         here = select(posts).where(at_place(posts, place), posts.c.message == message)
         found = await rows(self._engine, here.order_by(posts.c.about, posts.c.kind).limit(1))
         return _post(found[0]) if found else None
+
+    async def confirms(self, place: Place, thread: str | None) -> list[Post]:
+        """The questions whether replies in a thread (None: in the place itself) are an answer, the latest first; those
+        too that are being posted."""
+        asked = and_(posts.c.kind == "confirm", at_place(posts, place))
+        there = posts.c.thread.is_(None) if thread is None else posts.c.thread == thread
+        posting = or_(posts.c.message.is_not(None), posts.c.at > datetime.now(UTC) - POSTING)
+        wanted = select(posts).where(asked, there, posting).order_by(posts.c.at.desc()).limit(_CONFIRMS)
+        found = await rows(self._engine, wanted)
+        return [_post(row) for row in found]
 
     async def channels(self, platform: str, workspace: str, *, limit: int) -> list[str]:
         """The channels of a workspace in which something was posted, where that was last first."""

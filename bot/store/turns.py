@@ -260,7 +260,8 @@ class TurnStore:
         """Put new words to a question and take it from whoever works on it. One that is answered is open again, without
         all that came of it but what was posted, unless it says the same as before or was edited `EDITS` times. Is it
         open?"""
-        new = {"text": storable(message.text), "state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
+        said = {"text": storable(message.text), "language": message.language}
+        new = said | {"state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
 
         def amend(db: Connection) -> bool:
             wanted = select(turns).where(turns.c.claim == claim_key(message), turns.c.deleted_at.is_(None))

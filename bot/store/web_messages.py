@@ -187,7 +187,7 @@ def forget_author(db: Connection, platform: str, person: str) -> None:
     db.execute(delete(messages).where(theirs, ~exists().where(reply.c.thread == messages.c.id)))
     gone = {"author": "", "text": "", "data": {}, "deleted_at": datetime.now(UTC)}
     db.execute(update(messages).where(theirs).values(gone))
-    _delete_where(db, ("notice", "intake"), lambda data: person in (data.get("who"), data.get("by")))
+    _delete_where(db, ("notice", "intake", "confirm"), lambda data: person in (data.get("who"), data.get("by")))
 
 
 def expire_messages(db: Connection, before: datetime, most: int) -> int:

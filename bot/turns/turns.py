@@ -21,7 +21,7 @@ from bot.logs import ChatLog
 from bot.store.conversations import Conversations
 from bot.store.feedback import Votes
 from bot.store.unanswered import MissedQuestion
-from bot.texts import reply_language
+from bot.texts import in_words, reply_language
 from bot.turns.admission import Admission, CrowdedError
 from bot.turns.budget import Budget, Unlimited
 from bot.turns.queue import TurnQueue
@@ -304,6 +304,16 @@ class Turns:
         message = replace(message, language=message.language or claimed.message.language)
         await self._inbox.describe(claimed, message)
         return replace(claimed, message=message)
+
+    async def in_language(self, claimed: Claimed) -> Claimed:
+        """The claimed question; of one that says no word, in the language of the last that was asked in its thread.
+        Raises StoreError."""
+        message = claimed.message
+        if message.language is not None or in_words(message.text):
+            return claimed
+        history = await self._history(message, before=claimed.sequence)
+        language = reply_language(message, self._language, (exchange.question for exchange in reversed(history)))
+        return replace(claimed, message=replace(message, language=language))
 
     async def release(self, claimed: Claimed) -> None:
         """Give back a claimed question whose `run` was never begun. Never raises."""

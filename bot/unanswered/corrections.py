@@ -32,6 +32,10 @@ _NOT_YOURS = Text(
     en="An answer can be changed by whoever wrote it, or by an editor.",
     ja="回答を変更できるのは、書いた本人か編集者だけです。",
 )
+_CHANGED = Text(
+    en="The answer has been changed meanwhile; please edit it instead.",
+    ja="回答はその後に変更されています。編集して追加してください。",
+)
 _SAME = Text(en="The answer says this already.", ja="回答はすでにこの内容です。")
 
 
@@ -75,9 +79,10 @@ class ExpertAnswers:
         who = role(actor, self._settings)
         return who == "editor" or (who == "member" and bool(row.author) and row.author == actor.id)
 
-    async def edit(self, actor: Actor, readers: Readers, id: str, answer: str) -> Changed:
+    async def edit(self, actor: Actor, readers: Readers, id: str, answer: str, *, version: str = "") -> Changed:
         """Say something else to the same questions. Its author stays; who edited it stands in the trace and is named to
-        those who are told. An edit that was cut short and is made again ends as it would have."""
+        those who are told. An edit that was cut short and is made again ends as it would have. `version`: of the
+        document that is meant, if not any."""
         text = cleaned(answer)
         refusal = unfit(text)
         if refusal is not None:
@@ -87,6 +92,9 @@ class ExpertAnswers:
             if isinstance(row, Text):
                 return Changed(refusal=row)
             data = written((await self._read(row)).wordings, text)
+            now = hashlib.sha256(data).hexdigest()
+            if version and row.hash not in (version, now):
+                return Changed(refusal=_CHANGED)
             upload = Upload(row.name, data, row.collection, row.scope, row.author, row.url, today(self._settings))
             verdict = await self._knowledge.add(upload, language_of(text))
             if verdict.document_id is None:
@@ -94,18 +102,17 @@ class ExpertAnswers:
             if verdict.document_id != row.id:  # somebody forgot it meanwhile
                 await self._knowledge.forget(verdict.document_id)
                 return Changed(refusal=_GONE)
-            version = f"sha256:{hashlib.sha256(data).hexdigest()}"
-            if verdict.status == "unchanged" and await self._audit.mentions(version):
+            if verdict.status == "unchanged" and await self._audit.mentions(f"sha256:{now}"):
                 return Changed(refusal=_SAME)
             who = actor.full_id
             told = await self._notices.correct(
                 row.id,
                 now=datetime.now(UTC),
-                trace=AuditRecord(who, EDIT, _subject(row), f"{row.collection} ({row.scope}) {version}"),
+                trace=AuditRecord(who, EDIT, _subject(row), f"{row.collection} ({row.scope}) sha256:{now}"),
                 telling=Telling(text, who, silent=UNTOLD),
             )
             log.info("edited an answer: %d threads to be told", told)
-            return Changed(told=told)
+            return Changed(told=told, version=now)
 
     async def take_back(self, actor: Actor, readers: Readers, id: str) -> Changed:
         """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has

@@ -14,7 +14,7 @@ from agent.routing.follow_up import leans
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
-from bot.records import AuditRecord
+from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 ANSWERS = "answers"  # the collection of what people answered
 LONGEST = 8_000  # characters of an answer
 QUESTION = 1_000  # of a question
+NEAR = 50  # passages among which an older answer to a question is looked for
 WORDINGS = 5  # of one question, each a pair, so that whoever asks like one of them finds the answer
 UNTOLD = frozenset({"terminal", "api"})  # platforms where nobody looks at a thread again
 NAME = 80  # characters of a question in its document's name
@@ -145,6 +146,7 @@ class Experts:
     async def _learn(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
         asked = [one for one in found.closes if one.resolved_at is None]
         fresh, documents = _pairs(lesson, answer, found.reference, asked), dict[str, str]()
+        versions = dict[str, str]()
         placed = [await self._in_place(pair, answer) for pair in fresh]
         pairs = [pair for pair, _ in placed]
         for pair in pairs:
@@ -154,6 +156,7 @@ class Experts:
             if verdict.document_id is None:
                 return AnswerTaken(refusal=filled(NOT_KEPT, reason=verdict.reason))
             documents[pair.scope] = verdict.document_id
+            versions[verdict.document_id] = _version(pair)
         for older in (one for _, some in placed for one in some):
             await self._knowledge.add(older, language_of(answer))
         who, author = (f"{lesson.actor.platform}:{one}" for one in (lesson.actor.id, _author(lesson)))
@@ -169,7 +172,9 @@ class Experts:
         )
         log.info("learnt an answer: %d questions closed, %d threads to be told", len(closed.ids), closed.told)
         left = sum(one.resolved_at is None for one in found.others)
-        return AnswerTaken(closed.ids, closed.told, left) if closed.ids else AnswerTaken(refusal=_CLOSED)
+        if not closed.ids:
+            return AnswerTaken(refusal=_CLOSED)
+        return AnswerTaken(closed.ids, closed.told, left, documents=versions)
 
     async def dismiss(self, actor: Actor, ids: Collection[int], place: Place, audience: Audience) -> AnswerTaken:
         """Close questions without an answer; nobody is told."""
@@ -196,24 +201,23 @@ class Experts:
     async def _again(self, lesson: AnswerGiven, answer: str, found: Closing) -> AnswerTaken:
         """An answer to questions that are closed: by this very lesson, whose outcome then got lost on its way, or by
         somebody else."""
-        asked = found.closes
+        asked, versions = found.closes, dict[str, str]()
         for fresh in _pairs(lesson, answer, found.reference, asked):
             pair, _ = await self._in_place(fresh, answer)
             known = await self._documents.find(ANSWERS, pair.scope, pair.name)
-            if known is None or (known.hash, known.author) != (hashlib.sha256(pair.data).hexdigest(), pair.author):
+            if known is None or (known.hash, known.author) != (_version(pair), pair.author):
                 return AnswerTaken(refusal=_CLOSED)
+            versions[known.id] = known.hash
         told = await self._rows.waiting({one.turn for one in asked})
         left = sum(one.resolved_at is None for one in found.others)
-        return AnswerTaken(tuple(sorted(one.id for one in asked)), told, left)
+        return AnswerTaken(tuple(sorted(one.id for one in asked)), told, left, documents=versions)
 
     async def _in_place(self, pair: Upload, answer: str) -> tuple[Upload, list[Upload]]:
         """The answer in the place of an older one to the same question of the same readers, however it was worded: two
         would contradict each other. And older ones that answer something else, too: without what this one answers."""
-        rows = await self._documents.listed(Readers(frozenset({pair.scope})), collection=ANSWERS)
-        rows = [row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"]
         said = [str(one["question"]) for one in json.loads(pair.data)]
-        free, changed = pair.name not in {row.name for row in rows}, list[Upload]()
-        for row in (row for row in rows if row.name != pair.name):
+        free, changed = await self._documents.find(ANSWERS, pair.scope, pair.name) is None, list[Upload]()
+        for row in (row for row in await self._near(said, pair.scope) if row.name != pair.name):
             try:
                 wordings, older = parse(await self._knowledge.markdown(row))
             except RAGToolError:
@@ -232,6 +236,16 @@ class Experts:
             else:
                 changed.append(replace(pair, name=row.name, data=written(wordings, answer)))
         return pair, changed
+
+    async def _near(self, said: Sequence[str], scope: str) -> list[DocumentRow]:
+        """The answers of people that lie near these wordings, by name: who asks so does not find the others."""
+        readers, near = Readers(frozenset({scope})), set[str]()
+        for question in said:
+            near |= {one.document_id for one in await self._knowledge.nearest(question, readers, ANSWERS, limit=NEAR)}
+        rows = [row for row in [await self._documents.get(id) for id in near] if row is not None]
+        return sorted(
+            (row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"), key=lambda row: row.name
+        )
 
     async def _introduce(self) -> None:
         """Say what the collection is about before its first document is in; people's own words for it stay."""
@@ -334,8 +348,13 @@ def _name(question: str, turn: str = "") -> str:
     return f"Q&A: {plain}.json"
 
 
+def _version(pair: Upload) -> str:
+    """As its document's row has it."""
+    return hashlib.sha256(pair.data).hexdigest()
+
+
 def _subject(asked: Sequence[Question], pairs: Sequence[Upload] = ()) -> str:
     """By number: whoever reads the trace may not be allowed to read the questions."""
     numbers = ", ".join(str(one.id) for one in asked)
-    hashes = "".join(f" sha256:{hashlib.sha256(pair.data).hexdigest()}" for pair in pairs)
+    hashes = "".join(f" sha256:{_version(pair)}" for pair in pairs)
     return f"questions {numbers}{hashes}"

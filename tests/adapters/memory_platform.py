@@ -20,6 +20,7 @@ from adapters.shared.turns import RunningTurns
 from agent.events import Answered, Step
 from bot.bot import Bot
 from bot.sources.channel import Said, Thread
+from bot.texts import reply_language
 from bot.types import (
     Actor,
     Audience,
@@ -79,6 +80,7 @@ class MemoryThread(TurnView):
         self._platform = platform
         self._bot = bot
         self._claimed = claimed
+        self._language = reply_language(claimed.message, "en")
         self._lines: list[str] = []
         self._summary = StepSummary()
 
@@ -88,18 +90,18 @@ class MemoryThread(TurnView):
             await self._put("steps", "…")
 
     async def step(self, event: Step) -> None:
-        self._lines.append(step_text(event, "en"))
+        self._lines.append(step_text(event, self._language))
         self._summary.add(event)
         await self._put("steps", "\n".join(self._lines))
 
     async def answer(self, answered: Answered) -> None:
         if self._lines:
-            await self._put("steps", self._summary.text(answered.seconds, "en"))
+            await self._put("steps", self._summary.text(answered.seconds, self._language))
         for post in await self._bot.outbox.of(self._claimed.id):
             if post.data.get("placeholder"):  # of what it found something is withdrawn
                 self._platform.messages.pop(post.message or "", None)
         below = f"\n[{asking.LABEL.en}]" if answered.person else ""
-        await self._put("answer", answer_markdown(answered, "en") + below)
+        await self._put("answer", answer_markdown(answered, self._language) + below)
 
     async def close(self) -> None:
         """Nothing goes on by itself here."""

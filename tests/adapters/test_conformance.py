@@ -108,6 +108,18 @@ async def test_a_question_that_is_edited_later_is_answered_again_in_the_place_of
         assert it.player.asks[1].history == ()
 
 
+async def test_a_question_without_a_word_is_in_the_language_of_its_thread(place: World) -> None:
+    async with place.process(answers("30日です。"), answers("60日です。"), answers("90 days.")) as it:
+        asked = await place.says("@kotae 返金には何日かかりますか？")
+        await place.answered(asked, "30日です。")
+        further = await place.says("@kotae 2026?", thread=asked)
+        *_, steps, answer = await place.answered(asked, "60日です。")
+        assert it.player.asks[1].language == "ja" and "途中経過 1 件" in steps.splitlines()[0]
+        await place.edits(further, "@kotae And in 2026?")
+        *_, steps, answer = await place.answered(asked, "90 days.")
+        assert it.player.asks[2].language == "en" and "1 step" in steps.splitlines()[0] and EDITED in answer
+
+
 async def test_an_edit_that_says_the_same_changes_nothing(place: World) -> None:
     async with place.process(answers("30 days."), answers("60 days.")) as it:
         asked = await place.says("@kotae How long do refunds of 1.5 take?")

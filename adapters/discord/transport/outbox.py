@@ -40,9 +40,7 @@ async def say_once(
         ping=ping,
         maybe_sent=before is not None,
     )
-    posted = replace(post, message=sent.id)
-    await context.bot.outbox.confirm(posted)
-    return posted
+    return await context.bot.outbox.posted(replace(post, message=sent.id))
 
 
 async def post_once(context: DiscordContext, forum: discord.ForumChannel, card: Card, about: str) -> None:

@@ -46,9 +46,7 @@ async def say(
     ts = await context.slack.post(
         post.place.channel, text=text, blocks=blocks, thread=post.thread, mark=mark, maybe_sent=maybe_sent
     )
-    posted = replace(post, message=ts)
-    await context.bot.outbox.confirm(posted)
-    return posted
+    return await context.bot.outbox.posted(replace(post, message=ts))
 
 
 async def whisper(context: SlackContext, channel: str, user: str, text: str, thread: str | None = None) -> None:

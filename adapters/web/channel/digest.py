@@ -1,8 +1,9 @@
 """The weekly digest in a room: a card a group of questions, answered, confirmed or dismissed; and telling askers.
 
 A `card` message has what its post has (`row`, `questions`, `closed`) and a `status` once it is closed; a `confirm` one
-which `card` and `reply` it is about, and whether it is `done`; a `system` one `title`, `lines` and `foot`; a `notice`
-`who` is told, the `question`, the `answer` and whom it is `by`. Source: product.md §4; reliability.md R6, R11 and R19.
+what `bot.unanswered.card_replies` keeps of it (its `card` as a message), the `questions`, and whether it is `done`; a
+`system` one `title`, `lines` and `foot`; a `notice` `who` is told, the `question`, the `answer` and whom it is `by`.
+Source: product.md §4; reliability.md R6, R11 and R19.
 """
 
 import logging
@@ -13,15 +14,20 @@ from typing import Any
 
 from adapters.markdown.events import shortened
 from adapters.shared import digest_cards, expert_answers
-from adapters.shared.expert_answers import DigestCards
+from adapters.shared.expert_answers import CardReply, DigestCards
+from adapters.shared.follow_ups import says_something
 from adapters.web.channel.context import WebContext, name_of
 from adapters.web.channel.events import audience_of, link
 from adapters.web.channel.rooms import PLATFORM, Member, actor, place, room
 from bot.records import BotMessage, MessageKind, RoomMessage
 from bot.types import AnswerTaken, Audience, Card, CardRow, Notice, Place, Post
+from bot.unanswered import card_replies
+from bot.unanswered.card_replies import CardMessage
 from retrieval.i18n import Text
 
 log = logging.getLogger(__name__)
+
+_HEARD = 50  # messages of a thread, among which the last confirmation is
 
 
 async def announce(context: WebContext, where: Place, card: Card, about: str) -> None:
@@ -76,13 +82,18 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
     """Somebody wrote in a thread: where that is a card's, ask once whether it is the answer. Raises StoreError."""
     root = await context.board.written(reply.root)
     card = None if root is None or root.kind != "card" else await _post_of(context, root)
-    if card is None or card.data["closed"] or not reply.text.strip():
+    if root is None or card is None or not says_something(reply.text):
         return
-    question = shortened(digest_cards.question_on(card), 150)
-    data = {"card": root.id if root else 0, "reply": reply.id, "questions": card.data["questions"], "done": False}
-    data["reference"] = digest_cards.reference_of(card)
-    text = expert_answers.CONFIRM.to(context.language, question=question)
-    await context.board.put(BotMessage(reply.room, reply.root, f"confirm:{reply.id}", "confirm", text, data=data))
+    heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
+    confirms = [one.data for one in heard if one.kind == "confirm"]
+    written = CardMessage(str(reply.id), reply.author, reply.text, reply.created_at.timestamp())
+    asked = card_replies.asked(card, written, confirms[::-1])
+    if asked is None:
+        return
+    text = card_replies.question(asked, shortened(digest_cards.question_on(card), 150), context.language)
+    data = {**asked, "card": root.id, "questions": card.data["questions"], "done": False}
+    about = f"confirm:{asked['replies'][0]}"
+    await context.board.put(BotMessage(reply.room, reply.root, about, "confirm", text, data=data))
 
 
 async def teach(
@@ -119,25 +130,27 @@ async def opened(context: WebContext, card: RoomMessage) -> expert_answers.Opene
 
 
 async def save(context: WebContext, member: Member, confirm: RoomMessage) -> AnswerTaken:
-    """The reply that was asked about is the answer. Raises StoreError."""
-    reply = await context.board.written(int(confirm.data["reply"]))
+    """Keep the replies that were asked about as the answer. Raises StoreError."""
+    earlier, asked = card_replies.replies(confirm.data)
+    found = [await context.board.written(int(reply)) for reply in (*earlier, *asked)]
     card = await context.board.written(int(confirm.data["card"]))
-    if reply is None:
+    if not any(found[len(earlier) :]):
         await context.board.drop([confirm])
         return AnswerTaken(refusal=expert_answers.DELETED)
     if card is None or confirm.data["done"]:
         return AnswerTaken(refusal=expert_answers.GONE)
-    post, name = _as_post(card), name_of(reply.author, context.language)
-    reference = confirm.data.get("reference") or digest_cards.reference_of(post)
-    url = link(reply, context.address)
-    taught = await cards(context).answer(
-        post, actor(member), name, reply.text, url, reference=reference, author=reply.author
-    )
+    post = _as_post(card)
+    data = {**confirm.data, "reference": confirm.data.get("reference") or digest_cards.reference_of(post)}
+    taught = await cards(context).learn(post, actor(member), data, [_reply(context, one) for one in found if one])
     if taught.refusal is None:
         text = expert_answers.saved(taught, context.language)
         said = BotMessage(confirm.room, confirm.thread, confirm.about or "", "confirm", text)
-        await context.board.put(replace(said, data={**confirm.data, "done": True}))
+        await context.board.put(replace(said, data={**data, "done": True, "saved": taught.documents}))
     return taught
+
+
+def _reply(context: WebContext, reply: RoomMessage) -> CardReply:
+    return CardReply(reply.text, link(reply, context.address), reply.author, name_of(reply.author, context.language))
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------

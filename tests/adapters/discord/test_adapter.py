@@ -237,6 +237,16 @@ async def test_a_file_that_came_with_the_question_is_fetched_without_the_token(t
         assert fetched and not any(each.body["authorization"] for each in fetched)
 
 
+async def test_a_file_of_a_forwarded_message_is_read_where_only_its_asker_reads(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
+        plan = discord.world.add_file("plan.txt", b"The plan.")
+        said = await discord.says("general", "ben", "What is the plan?", files=[plan])
+        asked = await discord.forwards("ann", said, discord.dm("ann"))
+        await discord.wait_for(answered(discord, asked))
+        (file,) = here.player.messages[0].files
+        assert (file.name, file.data) == ("plan.txt", b"The plan.") and here.player.asks[0].question
+
+
 async def test_an_edited_question_is_answered_in_its_new_words_only(tmp_path: Path) -> None:
     held = Held("Old.")
     async with FakeDiscord() as discord, bot(discord, tmp_path, held, answers()) as here:

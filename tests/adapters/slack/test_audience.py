@@ -224,6 +224,22 @@ async def test_what_is_forwarded_with_a_direct_question_is_what_it_is_about() ->
         assert not (await asked("C1", ts, "Is that still so?")).overheard  # others read there
 
 
+async def test_files_that_are_forwarded_with_a_direct_question_are_read() -> None:
+    async with around() as (slack, asked):
+        direct, plan = slack.dm("U1"), slack.world.add_file("plan.md", b"# Plan\n", "U2")
+        secret = slack.world.add_file("secret.md", b"# Whale\n", "U2")
+        secret.serves = "login"  # of a channel that the bot is not in
+        for text in ("Refunds take 30 days.", ""):
+            shared = {**share(text), "files": [{"id": each.id, "name": each.name} for each in (plan, secret)]}
+            ts = await slack.says(direct, "U1", "Is that still so?", attachments=[shared])
+            about = await asked(direct, ts, "Is that still so?")
+            assert [one.text for one in about.overheard] == [text] * bool(text)
+            first, second = about.files
+            assert (first.name, first.data, second.data) == ("plan.md", b"# Plan\n", b"") and second.problem
+        ts = await slack.says("C1", "U1", "@kotae Is that still so?", attachments=[shared])
+        assert not (await asked("C1", ts, "Is that still so?")).files  # others read there
+
+
 async def test_a_thread_that_takes_too_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.slack.thread_context.LOOKUP_SECONDS", 0.05)
     async with around() as (slack, asked):

@@ -566,6 +566,14 @@ async def test_a_card_that_holds_their_complaint_goes_and_others_stay(kept: Kept
     assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
 
 
+async def test_what_was_asked_about_their_replies_goes_and_others_stay(kept: Kept) -> None:
+    for number, by in enumerate((PERSON.id, "U2")):
+        data = {"replies": [str(number)], "by": by}
+        await Outbox(kept.engine).confirm(Post(f"confirm:{number}", "confirm", 0, PLACE, data=data))
+    await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)
+    assert [await Outbox(kept.engine).of(f"confirm:{number}") == [] for number in range(2)] == [True, False]
+
+
 async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Path) -> None:
     """Neither the database nor its log beside it, nor the chat log; while another process has the database open. Not
     every SQLite overwrites what is deleted, as Debian's does."""

@@ -26,7 +26,7 @@ from bot.store.followed import FollowedPage, FollowedSource
 from bot.types import Actor, Upload
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
-from retrieval.types import TEAM, EmbeddingError, RAGToolError
+from retrieval.types import TEAM, EmbeddingError, RAGToolError, Readers
 from tests.adapters.acting import until
 from tests.bot.acting import Clock
 from tests.bot.library import READERS
@@ -186,6 +186,23 @@ async def test_many_that_are_gone_can_be_kept_and_are_then_nobody_s(home: Home, 
     assert len(await home.names()) == 3
     report = await home.sync()
     assert (report.gone, report.removed) == (0, 0)
+
+
+async def test_the_source_of_a_document_is_named_to_those_who_may_read_it(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(**pages(1))
+    await home.follow(tree)
+    (row,) = await home.library.documents.listed(READERS)
+
+    async def named(author: str, readers: Readers) -> str:
+        said = await home.sources.name_of(author, readers)
+        return "" if said is None else said.en
+
+    assert await named(row.author, READERS) == "wiki"
+    assert await named(row.author, Readers(frozenset({"everyone"}))) == "a source that is shown to others"
+    assert await named("U1", READERS) == ""
+    await home.sources.remove(EDITOR, "wiki", READERS, keep=True)
+    assert await named(row.author, READERS) == "a source that has been removed"
 
 
 async def test_a_few_that_are_gone_go(home: Home) -> None:

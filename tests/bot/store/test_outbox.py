@@ -85,6 +85,29 @@ async def test_cards_are_found_by_the_questions_they_still_offer(engine: AsyncEn
     assert await posts.cards([1, 3]) == [other]
 
 
+async def test_what_is_added_to_a_post_while_it_is_being_sent_is_kept(engine: AsyncEngine) -> None:
+    posts, post = Outbox(engine), Post("confirm:1", "confirm", 0, HERE, "17.5", data={"replies": ["1"]})
+    assert await posts.amend(post, dict) is None  # it is not there
+    await posts.reserve(post)
+    assert await posts.confirms(HERE, "17.5") == [post]
+    assert await posts.confirms(HERE, None) == [] == await posts.confirms(HERE, "9.9")
+    more = {"replies": ["1", "2"]}
+    assert await posts.amend(post, lambda data: more) == replace(post, data=more)
+    assert await posts.amend(post, lambda data: None) is None
+    assert await posts.posted(replace(post, message="17.6")) == replace(post, data=more, message="17.6")
+    await posts.reserve(replace(post, about="confirm:2"))
+    assert [one.about for one in await posts.confirms(HERE, "17.5")] == ["confirm:2", "confirm:1"]
+
+
+async def test_a_question_about_a_reply_that_was_never_sent_is_not_gone_on_with(
+    engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posts = Outbox(engine)
+    await posts.reserve(Post("confirm:1", "confirm", 0, HERE, "17.5"))
+    monkeypatch.setattr("bot.store.outbox.POSTING", timedelta(0))
+    assert await posts.confirms(HERE, "17.5") == []
+
+
 # -- places ---------------------------------------------------------------------------------------------------------
 
 

@@ -19,9 +19,9 @@ from bot.store.audit import Audit
 from bot.store.notifications import Closed, Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.unanswered import UnansweredQuestions
-from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Incoming, Place, Visibility
+from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Incoming, Place, Upload, Visibility
 from bot.unanswered.closing import closing
-from bot.unanswered.expert_answers import ANSWERS, LONGEST, Experts
+from bot.unanswered.expert_answers import ANSWERS, LONGEST, NEAR, Experts, written
 from retrieval.i18n import Text
 from retrieval.types import TEAM, Readers
 from tests.bot.library import Library, opened
@@ -302,6 +302,16 @@ async def test_a_newer_answer_takes_the_place_of_one_that_was_found_by_other_wor
     assert "12日" in text and "10日" not in text and all(f"Q: {one}" in text for one in GROUP[:2])
 
 
+async def test_an_older_answer_is_found_among_many(school: School) -> None:
+    first = [await school.asked(text) for text in GROUP[:2]]
+    await school.teach(*first, reference=first[0], answer="10日です。")
+    for number in range(NEAR + 5):
+        other = written([f"{number}階の会議室はいつ開きますか？"], f"{number}時です。")
+        await school.library.knowledge.add(Upload(f"Q&A: {number}.json", other, ANSWERS, TEAM, "U9"), "ja")
+    await school.teach(await school.asked(GROUP[1]), answer="12日です。")
+    assert "10日" not in await school.text() and len((await school.pairs())[TEAM]) == NEAR + 6
+
+
 async def test_what_an_older_answer_says_to_other_questions_stays(school: School) -> None:
     first = [await school.asked("Wi-Fi の名前は？"), await school.asked("Wi-Fi のパスワードは？")]
     await school.teach(*first, reference=first[0], closes=[first[1]], answer="kotae と 4711 です。")
@@ -323,6 +333,11 @@ async def test_an_answer_takes_the_place_of_none_that_others_read(school: School
     texts = {row.scope: await school.library.knowledge.markdown(row) for row in there}
     assert texts[TEAM] == f"Q: {GROUP[1]}\nA: 12日です。"
     assert texts[scope_of(SECRET)].count("A: 10日です。") == 2 and len(texts) == 2
+    again = await school.asked(GROUP[0], place=SECRET, visibility="private")
+    await school.teach(again, answer="14日です。", **IN_SECRET)
+    there = await school.library.documents.listed(collection=ANSWERS)
+    now = {row.scope: await school.library.knowledge.markdown(row) for row in there}
+    assert len(there) == 2 and now[TEAM] == texts[TEAM] and "14日" in now[scope_of(SECRET)]
 
 
 async def test_an_older_answer_whose_text_is_lost_keeps_nobody_from_answering(school: School) -> None:

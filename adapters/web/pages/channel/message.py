@@ -20,6 +20,7 @@ from agent.events import EXTRACTIVE, Outcome
 from bot.records import BOT, RoomMessage, RoomReplies
 from bot.texts import OUTCOMES
 from bot.types import Card, CardRow
+from bot.unanswered import card_replies
 from retrieval.i18n import Language, Text
 
 _NAME = "Kotae"
@@ -270,7 +271,7 @@ class Drawing:
                 await self.site.web.discard(self.who.member, message.id)
 
         with ui.row():
-            ui.button(expert_answers.YES.to(self.language), on_click=save).props("unelevated no-caps")
+            ui.button(card_replies.yes(message.data, self.language), on_click=save).props("unelevated no-caps")
             ui.button(expert_answers.NO.to(self.language), on_click=discard).props("flat no-caps")
 
 

@@ -49,6 +49,21 @@ async def test_a_source_is_paused_resumed_synced_and_removed(visit: Visit, site:
     assert await site.app.data.documents.listed(AKI, collection="wiki") == []
 
 
+async def test_a_document_of_a_removed_source_says_so_in_words(visit: Visit, site: Site, tmp_path: Path) -> None:
+    await follow(site, written(tmp_path / "wiki", 1))
+    (row,) = await site.app.data.documents.listed(AKI, collection="wiki")
+    user = visit("aki")
+    await user.open(f"/app/documents?document={row.id}")
+    await user.should_see("Follows")
+    await user.should_see("wiki")
+    await site.app.sources.remove(EDITOR, "wiki", AKI, keep=True)
+    for language, said in (("en", "a source that has been removed"), ("ja", "削除された同期元")):
+        user = visit("aki", language=language)
+        await user.open(f"/app/documents?document={row.id}")
+        await user.should_see(said)
+        await user.should_not_see("source:")
+
+
 async def test_what_is_gone_is_asked_about(visit: Visit, site: Site, tmp_path: Path) -> None:
     await follow(site, written(tmp_path / "wiki", 3))
     for page in (tmp_path / "wiki").iterdir():

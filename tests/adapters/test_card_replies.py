@@ -1,0 +1,357 @@
+"""What experts write under a card in several messages is learnt as one answer, on each platform where they can reply.
+Source: product.md §4."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from adapters.port import Adapter
+from bot.bot import Bot
+from bot.records import RoomMessage
+from bot.types import Actor, Audience, Card, CardRow, Place
+from bot.unanswered.digest_card import offers
+from bot.unanswered.expert_answers import parse
+from retrieval.types import TEAM, Readers
+from tests.adapters.acting import misses, until
+from tests.adapters.discord import service as discord_service
+from tests.adapters.slack import service as slack_service
+from tests.adapters.web import stage as web_stage
+from tests.bot.library import Library, opened
+from tests.fakes.discord_fake import ANN, BEN, GENERAL, FakeDiscord
+from tests.fakes.slack import FakeSlack
+
+WIKI, LIMIT, SATO = "It is in the wiki.", "The limit is 40,000 yen.", "Ask Sato if in doubt."
+UNASKED = frozenset({"Thanks!", "Thanks.", "Thank you!", "Is that all?", "!kotae help", "No, 60,000."})
+SAVE, NO, ADD = "Save as the answer", "No", "Add to the answer"
+
+
+class Room(ABC):
+    """One channel with a card in it, to which ann and ben reply, and ann's question."""
+
+    bot: Bot
+    library: Library
+    adapter: Adapter
+    channel: str
+    asked: str
+    card: str
+
+    @abstractmethod
+    async def asks(self, text: str) -> tuple[str, Place]: ...
+
+    @abstractmethod
+    async def announce(self, card: Card) -> str:
+        """The card's message, in whose thread is written."""
+
+    @abstractmethod
+    async def says(self, text: str, who: str = "ben") -> str: ...
+
+    @abstractmethod
+    async def edits(self, message: str, text: str) -> None: ...
+
+    @abstractmethod
+    async def deletes(self, message: str) -> None: ...
+
+    @abstractmethod
+    async def presses(self, question: str, label: str, who: str = "ben") -> None:
+        """A button of the bot's message with this text."""
+
+    @abstractmethod
+    async def under_card(self) -> list[str]:
+        """What the bot asks and says there, oldest first."""
+
+    @abstractmethod
+    async def told(self) -> list[str]:
+        """What was said in the asker's thread of answers."""
+
+    async def begin(self) -> None:
+        self.asked, where = await self.asks("What is the limit for a hotel?")
+
+        async def missed() -> Sequence[int]:
+            return [one.id for one in (await self.bot.experts.open(where, Audience("public"))).questions]
+
+        (question,) = await until(missed)
+        row = CardRow("1. What is the limit for a hotel?", (), (), offers((question,), question, "en"))
+        self.card = await self.announce(Card("Unanswered", (), (row,), ()))
+
+    async def wait_for(self, *texts: str) -> None:
+        """Until these, or their beginnings, are what stands under the card."""
+
+        async def same() -> bool:
+            shown = await self.under_card()
+            return len(shown) == len(texts) and all(map(str.startswith, shown, texts))
+
+        try:
+            await until(same)
+        except TimeoutError:
+            print(
+                [
+                    (p.about, p.thread, p.message, p.data)
+                    for p in await self.bot.outbox.confirms(Place("slack", "T0TEAM", "C1"), self.card)
+                ]
+            )
+            raise AssertionError(await self.under_card()) from None
+
+    @abstractmethod
+    async def settled(self) -> None:
+        """Until nothing that was said is still on its way."""
+
+    async def taken(self, reply: str, text: str) -> None:
+        """Until something is to be asked about a reply, if that is to be: people write one after the other."""
+
+        async def known() -> bool:
+            found = await self.bot.outbox.confirms((await self.adapter.find(self.channel)).place, self.card)
+            return any(reply in one.data["replies"] for one in found)
+
+        if text in UNASKED:
+            await self.settled()
+        else:
+            await until(known)
+
+    async def answer(self) -> str:
+        """The one that is kept."""
+        (row,) = await self.library.documents.listed(Readers(frozenset({TEAM})), collection="answers")
+        assert row.author in (BEN, "U2", web_stage.BEN.id)
+        return parse(await self.library.knowledge.markdown(row))[1]
+
+
+class SlackRoom(Room):
+    channel = "C1"
+
+    def __init__(self, fake: FakeSlack, adapter: Adapter) -> None:
+        self.fake, self.adapter = fake, adapter
+
+    async def asks(self, text: str) -> tuple[str, Place]:
+        return await self.fake.says("C1", "U1", f"@kotae {text}"), Place("slack", "T0TEAM", "C1")
+
+    async def announce(self, card: Card) -> str:
+        await self.adapter.announce("C1", card, about="digest:1")
+        return self.fake.posted("C1")[-1].ts
+
+    async def says(self, text: str, who: str = "ben") -> str:
+        said = await self.fake.says("C1", {"ann": "U1", "ben": "U2"}[who], text, thread=self.card)
+        await self.taken(said, text)
+        return said
+
+    async def settled(self) -> None:
+        await self.fake.wait_for_idle()
+
+    async def edits(self, message: str, text: str) -> None:
+        await self.fake.edits(message, text)
+
+    async def deletes(self, message: str) -> None:
+        await self.fake.deletes(message)
+
+    async def presses(self, question: str, label: str, who: str = "ben") -> None:
+        replies = self.fake.replies
+        found = await self.fake.wait_for(lambda: [one for one in replies(self.card) if one.shown.startswith(question)])
+        shown = found[0]
+        names = {"kotae_save": (SAVE, ADD), "kotae_discard": (NO,)}
+        action = next(name for name in shown.actions if label in names[name])
+        assert label in str(shown.blocks)
+        await self.fake.presses({"ann": "U1", "ben": "U2"}[who], shown, action)
+
+    async def under_card(self) -> list[str]:
+        return [one.shown for one in self.fake.replies(self.card)]
+
+    async def told(self) -> list[str]:
+        return [one.shown for one in self.fake.replies(self.asked) if "answer" in one.shown]
+
+
+class DiscordRoom(Room):
+    channel = GENERAL
+
+    def __init__(self, fake: FakeDiscord, adapter: Adapter) -> None:
+        self.fake, self.adapter = fake, adapter
+
+    async def asks(self, text: str) -> tuple[str, Place]:
+        asked = await self.fake.says(GENERAL, "ann", f"<@BOT> {text}")
+        return asked, (await self.adapter.find(GENERAL)).place
+
+    async def announce(self, card: Card) -> str:
+        await self.adapter.announce(GENERAL, card, about="digest:1")
+        shown = self.fake.posted(GENERAL)[-1].id
+        await self.fake.starts_thread("ben", shown, "The limit")
+        return shown
+
+    async def says(self, text: str, who: str = "ben") -> str:
+        said = await self.fake.says(GENERAL, who, text, thread=self.card)
+        await self.taken(said, text)
+        return said
+
+    async def settled(self) -> None:
+        await self.fake.wait_for_idle()
+
+    async def edits(self, message: str, text: str) -> None:
+        await self.fake.edits(message, text)
+
+    async def deletes(self, message: str) -> None:
+        await self.fake.deletes(message)
+
+    async def presses(self, question: str, label: str, who: str = "ben") -> None:
+        shown = next(one for one in self.fake.thread(self.card) if one.content.startswith(question))
+        await self.fake.presses(who, shown.id, label)
+
+    async def under_card(self) -> list[str]:
+        return [one.content for one in self.fake.thread(self.card) if one.author == self.fake.bot_user]
+
+    async def told(self) -> list[str]:
+        return [one.shown for one in self.fake.replies(self.asked) if "answer" in one.shown and ANN in one.pings]
+
+
+class WebRoom(Room):
+    def __init__(self, stage: web_stage.Stage) -> None:
+        self.stage = stage
+
+    async def asks(self, text: str) -> tuple[str, Place]:
+        asked = await self.stage.said(f"@kotae {text}", web_stage.AKI)
+        return str(asked.id), (await self.stage.adapter.find("general")).place
+
+    async def announce(self, card: Card) -> str:
+        await self.stage.adapter.announce("general", card, about="digest:1")
+        return str((await self.stage.board.messages(web_stage.GENERAL, web_stage.BEN))[-1].id)
+
+    async def says(self, text: str, who: str = "ben") -> str:
+        member = {"ann": web_stage.AKI, "ben": web_stage.BEN}[who]
+        return str((await self.stage.said(text, member, thread=int(self.card))).id)
+
+    async def settled(self) -> None:
+        """They are calls."""
+
+    async def edits(self, message: str, text: str) -> None:
+        await self.stage.adapter.edit(web_stage.BEN, int(message), text)
+
+    async def deletes(self, message: str) -> None:
+        await self.stage.adapter.delete(web_stage.BEN, int(message))
+
+    async def presses(self, question: str, label: str, who: str = "ben") -> None:
+        shown = next(one for one in await self._said(self.card, "confirm") if one.text.startswith(question))
+        member = {"ann": web_stage.AKI, "ben": web_stage.BEN}[who]
+        await (self.stage.adapter.discard if label == NO else self.stage.adapter.save)(member, shown.id)
+
+    async def under_card(self) -> list[str]:
+        return [one.text for one in await self._said(self.card, "confirm")]
+
+    async def told(self) -> list[str]:
+        return [one.text for one in await self._said(self.asked, "notice")]
+
+    async def _said(self, thread: str, kind: str) -> list[RoomMessage]:
+        found = await self.stage.data.messages.listed("general", int(thread), before=None, limit=50)
+        return [one for one in found if one.kind == kind]
+
+
+@asynccontextmanager
+async def opened_room(platform: str, home: Path) -> AsyncIterator[Room]:
+    room: Room
+    if platform == "web":
+        async with web_stage.channel(home, misses) as stage:
+            room = WebRoom(stage)
+            room.bot, room.library = stage.bot, stage.library
+            await room.begin()
+            yield room
+        return
+    async with opened(home) as library:
+        if platform == "slack":
+            async with (
+                FakeSlack(limits=False) as slack,
+                slack_service.bot(slack, home, misses, knowledge=library.knowledge) as at_slack,
+            ):
+                room = SlackRoom(slack, at_slack.adapter)
+                room.bot, room.library = at_slack.bot, library
+                await room.begin()
+                yield room
+        else:
+            async with (
+                FakeDiscord(limits=False) as discord,
+                discord_service.bot(discord, home, misses, knowledge=library.knowledge) as at_discord,
+            ):
+                room = DiscordRoom(discord, at_discord.adapter)
+                room.bot, room.library = at_discord.bot, library
+                await room.begin()
+                yield room
+
+
+@pytest_asyncio.fixture(params=["slack", "discord", "web"])
+async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
+    async with opened_room(request.param, tmp_path) as made:
+        yield made
+        await made.settled()
+
+
+async def test_messages_in_a_row_are_one_answer_as_they_are_when_it_is_saved(room: Room) -> None:
+    for text in (WIKI, "Or was it in the handbook"):
+        said = await room.says(text)
+    await room.says("Thanks!", "ann")  # is no answer, and nothing is asked about it
+    await room.says(LIMIT)
+    last = await room.says("Hm.")
+    await room.says(SATO)
+    await room.wait_for("Save these 5 replies together as the answer to “What is the limit for a hotel?”?")
+    await room.edits(said, "And in the handbook.")
+    await room.deletes(last)
+    await room.presses("Save these 5", SAVE)
+    await room.wait_for("Saved as the answer.")
+    assert await room.answer() == "\n".join((WIKI, "And in the handbook.", LIMIT, SATO))
+    (told,) = await until(room.told)
+    assert LIMIT in told and SATO in told and "Hm." not in told
+
+
+async def test_what_is_written_after_the_answer_was_saved_can_be_added_to_it(room: Room) -> None:
+    await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved as the answer.")
+    await until(room.told)
+    for text in ("Thank you!", "Is that all?", "!kotae help"):
+        await room.says(text)
+    await room.says(LIMIT)
+    await room.says(SATO)
+    await room.wait_for("Saved", "Add these 2 replies to the answer to “What is the limit for a hotel?”?")
+    await room.presses("Add these 2", ADD)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer() == "\n".join((WIKI, LIMIT, SATO))
+
+    async def corrected() -> list[str]:
+        return [one for one in await room.told() if "corrected" in one]
+
+    (told,) = await until(corrected)
+    assert LIMIT in told and len(await room.told()) == 2
+    await room.says("lol")
+    await room.wait_for("Saved", "Saved", "Add this reply")
+    await room.presses("Add this", NO)
+    await room.wait_for("Saved", "Saved")
+    await room.says("Forms are in the drawer.")
+    await room.wait_for("Saved", "Saved", "Add this reply")
+    await room.presses("Add this", ADD)
+    await room.wait_for("Saved", "Saved", "Saved")
+    assert await room.answer() == "\n".join((WIKI, LIMIT, SATO, "Forms are in the drawer."))
+
+
+async def test_what_somebody_else_wrote_between_is_not_mixed_in(room: Room) -> None:
+    await room.says(WIKI)
+    await room.says("I heard it is 50,000 yen.", "ann")
+    await room.says(LIMIT)
+    await room.wait_for("Save this reply", "Save this reply", "Save this reply")
+    shown = await room.under_card()
+    await room.presses(shown[0], SAVE)
+    await until(room.told)
+    assert await room.answer() == WIKI
+    await room.says("No, 60,000.", "ann")  # the answer is ben's
+    assert not any(one.startswith("Add") for one in await room.under_card())
+
+
+async def test_nothing_is_added_to_an_answer_that_was_changed_meanwhile(room: Room) -> None:
+    await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.says(LIMIT)
+    await room.wait_for("Saved", "Add this reply")
+    (row,) = await room.library.documents.listed(Readers(frozenset({TEAM})), collection="answers")
+    platform = "discord" if row.author == BEN else "slack" if row.author == "U2" else "web"
+    ben = Actor(platform, "", row.author, "editor")
+    changed = await room.bot.answers.edit(ben, Readers(frozenset({TEAM})), row.id, "It was moved.")
+    assert changed.refusal is None
+    await room.presses("Add this", ADD)
+    await room.says("Thanks.")  # by when the button has been obeyed
+    assert await room.answer() == "It was moved." and (await room.under_card())[1].startswith("Add this")

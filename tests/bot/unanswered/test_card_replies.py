@@ -1,0 +1,122 @@
+"""Which replies to a card are one answer, and what is asked about them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from bot.types import Place, Post
+from bot.unanswered import card_replies
+from bot.unanswered.card_replies import MOST, TOGETHER, CardMessage, Confirmation
+from retrieval.i18n import Language
+
+CARD = Post("digest:1", "card", 0, Place("slack", "T1", "C1"), data={"closed": False, "reference": 7})
+DONE = Post("digest:1", "card", 0, Place("slack", "T1", "C1"), data={"closed": True, "reference": 7})
+NEXT = Post("digest:1", "card", 0, Place("slack", "T1", "C1"), data={"closed": False, "reference": 8})
+
+
+def written(message: str, text: str = "It is in the wiki.", author: str = "U1", at: float = 0.0) -> CardMessage:
+    return CardMessage(message, author, text, at)
+
+
+def asked(*replies: CardMessage, card: Post = CARD) -> list[Confirmation]:
+    """The confirmations after these replies, the latest first."""
+    found: list[Confirmation] = []
+    for reply in replies:
+        now = card_replies.asked(card, reply, found)
+        if now is not None:
+            found = [now, *(one for one in found if one["replies"][0] != now["replies"][0])]
+    return found
+
+
+def names(found: Sequence[Confirmation]) -> list[list[str]]:
+    return [one["replies"] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("second", "together"),
+    [
+        (written("2", "Limit is 40,000 yen.", at=TOGETHER), True),
+        (written("2", "上限は4万円です。", at=1.0), True),
+        (written("2", "Limit is 40,000 yen.", at=TOGETHER + 1), False),
+        (written("2", "Limit is 40,000 yen.", author="U2"), False),
+        (written("2", "Which hotel is it?"), False),
+        (written("2", "どのホテルですか"), False),
+        (written("2", "どのホテルですか。"), False),
+        (written("2", "/kotae help"), False),
+    ],
+)
+def test_what_belongs_to_an_answer(second: CardMessage, together: bool) -> None:
+    assert names(asked(written("1"), second)) == ([["1", "2"]] if together else [["2"], ["1"]])
+
+
+def test_what_follows_a_question_or_somebody_else_begins_anew() -> None:
+    assert names(asked(written("1", "Is it 50,000?"), written("2", "It is 40,000."))) == [["2"], ["1"]]
+    others = asked(written("1"), written("2", author="U2"), written("3"))
+    assert names(others) == [["3"], ["2"], ["1"]]
+
+
+def test_a_reply_that_comes_twice_is_asked_about_once() -> None:
+    assert names(asked(written("1"), written("1"), written("2"), written("1"), written("2"))) == [["1", "2"]]
+
+
+def test_an_answer_has_an_end() -> None:
+    found = asked(*(written(str(number)) for number in range(MOST + 1)))
+    assert [len(one["replies"]) for one in found] == [1, MOST]
+
+
+def test_what_was_declined_is_left_out() -> None:
+    (first,) = asked(written("1"))
+    again = card_replies.asked(CARD, written("2"), [{**first, "discarded": True}])
+    assert again is not None and again["replies"] == ["2"] and "answers" not in again
+    assert card_replies.extended({**first, "discarded": True}, written("2")) is None
+
+
+def test_what_was_saved_is_added_to_and_nothing_else() -> None:
+    (first,) = asked(written("1"))
+    saved = {**first, "saved": {"d1": "v1"}}
+    for card in (DONE, CARD):  # the card may be redrawn a moment later
+        adds = card_replies.asked(card, written("2"), [saved])
+        assert adds is not None and (adds["replies"], adds["earlier"]) == (["2"], ["1"])
+        assert adds["answers"] == {"d1": "v1"}
+        more = card_replies.asked(DONE, written("3"), [adds, saved])
+        assert more is not None and (more["replies"], more["earlier"]) == (["2", "3"], ["1"])
+    after = {**(adds or {}), "saved": {"d1": "v2"}}
+    third = card_replies.asked(DONE, written("3"), [after, saved])
+    assert third is not None and (third["earlier"], third["answers"]) == (["1", "2"], {"d1": "v2"})
+    assert card_replies.asked(DONE, written("2", author="U2"), [saved]) is None
+    assert card_replies.asked(DONE, written("2"), [first]) is None  # it was answered in the form
+    assert card_replies.asked(DONE, written("2"), []) is None
+    other = card_replies.asked(NEXT, written("2"), [saved])  # the card went on with another question
+    assert other is not None and "answers" not in other and other["reference"] == 8
+
+
+def test_a_confirmation_of_an_earlier_version_is_left_as_it_is() -> None:
+    older = {"card": ["digest:1", 0], "reply": "1", "reference": 7}
+    assert names([card_replies.asked(CARD, written("2"), [older]) or {}]) == [["2"]]
+    assert card_replies.replies(older) == ([], ["1"])
+
+
+@pytest.mark.parametrize(
+    ("data", "language", "said", "button"),
+    [
+        ({}, "en", "Save this reply as the answer to “When?”?", "Save as the answer"),
+        (
+            {"replies": ["1", "2"]},
+            "ja",
+            "この 2 件の返信を、まとめて「When?」の回答として保存しますか？",
+            "回答として保存",
+        ),
+        ({"answers": {}}, "ja", "この返信を「When?」の回答に追加しますか？", "回答に追加"),
+        (
+            {"answers": {}, "replies": ["1", "2"]},
+            "en",
+            "Add these 2 replies to the answer to “When?”?",
+            "Add to the answer",
+        ),
+    ],
+)
+def test_what_is_asked(data: dict[str, Any], language: Language, said: str, button: str) -> None:
+    data = {"replies": ["1"]} | data
+    assert card_replies.question(data, "When?", language) == said
+    assert card_replies.yes(data, language) == button
