@@ -1323,7 +1323,7 @@ MUTATIONS = (
     Mutation(
         "readiness: a search model that cannot be loaded is looked for at the start",
         "bot/cli/commands.py",
-        ("            await stack.enter_async_context(aside(app.keep_warm()))\n", ""),
+        ("            await stack.enter_async_context(aside(app.watch_embedder()))\n", ""),
         ("tests/bot/cli/test_run.py::test_a_search_model_that_cannot_be_loaded_is_said_before_anybody_asks",),
     ),
     Mutation(

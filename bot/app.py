@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -110,7 +110,7 @@ log = logging.getLogger(__name__)
 
 _HOME = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 SAMPLE = "sample"
-WARM_EVERY = 60.0  # seconds, in which what the disk or the memory refused may have come right
+LOOK_EVERY = 60.0  # seconds, in which what the disk or the memory refused may have come right
 JUDGE_CALLS = 1 + PROTOCOL_RETRIES  # of a turn, where KOTAE_JUDGE_MODEL names a model of its own
 ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
 _CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
@@ -258,20 +258,25 @@ class Application:
 
     async def warm(self) -> None:
         """Load what the first question would wait for; what fails is in the log and said where it is missed."""
-        await self._warm_embedder()
+        await self._have_embedder(LocalEmbedder.warm)
         if self.reranker is not None:
             await self.reranker.warm()
 
-    async def keep_warm(self) -> None:
-        """Load the embedder, and every minute again when it had failed, until cancelled."""
-        await again_and_again(self._warm_embedder, WARM_EVERY, "the search model could not be loaded")
+    async def watch_embedder(self) -> None:
+        """Look whether the embedder can be loaded, and every minute load it if it could not be, until cancelled."""
 
-    async def _warm_embedder(self) -> None:
+        async def look() -> None:
+            failed = isinstance(self.embedder, LocalEmbedder) and self.embedder.trouble is not None
+            await self._have_embedder(LocalEmbedder.warm if failed else LocalEmbedder.prepare)
+
+        await again_and_again(look, LOOK_EVERY, "the search model could not be loaded")
+
+    async def _have_embedder(self, have: Callable[[LocalEmbedder], Awaitable[None]]) -> None:
         if not isinstance(self.embedder, LocalEmbedder):
             return
         known = self.embedder.trouble
         try:
-            await self.embedder.warm()
+            await have(self.embedder)
         except EmbeddingError as error:
             if known is None:
                 log.warning("search goes by words alone, and no document is added: %s", error, exc_info=True)

@@ -116,7 +116,7 @@ def run(
             platforms = await stack.enter_async_context(connected(adapters, app.bot, _say_who))
             served = serving(app, address, web=web, webhooks=webhooks, platforms=lambda: platforms.connected)
             await stack.enter_async_context(served)
-            await stack.enter_async_context(aside(app.keep_warm()))
+            await stack.enter_async_context(aside(app.watch_embedder()))
             posted_to = settings.digest_channel or (None if others else BROWSER_ROOM)
             app.bot.commands.post_digest = posting(adapters, posted_to, app.digest_card, app.clock)
             app.bot.asking.reach = PeopleReach(adapters, posted_to)

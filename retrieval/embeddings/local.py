@@ -98,10 +98,14 @@ class LocalEmbedder:
 
     async def warm(self) -> None:
         """Load now what would wait for the first text (1 s), which a service may prefer to have behind it before it
-        connects; again: try what had failed.
+        connects; again: try what had failed. Raises EmbeddingError.
         """
         if not self._settled or self.trouble is not None:
             await self._workers.run(self._embed_query, [self._before[1]], urgent=True)
+
+    async def prepare(self) -> None:
+        """Have in its place what the first text loads, which takes little memory. Raises EmbeddingError."""
+        await self._workers.run(lambda _: self._load(), [None], urgent=True)
 
     @property
     def max_tokens(self) -> int:
