@@ -1807,6 +1807,15 @@ MUTATIONS = (
             f"{discord_mutations.DISCORD}/test_feedback.py::test_a_forged_button_is_no_vote",
         ),
     ),
+    Mutation(
+        "a vote again, without a word, leaves what was said with it",
+        "bot/store/feedback.py",
+        ("if stands == given.vote and not (given.reason or given.text):", "if False:"),
+        (
+            "tests/bot/turns/test_turns.py::test_a_thumbs_down_is_a_miss_while_it_stands",
+            f"{SLACK}/test_feedback.py::test_whoever_reacts_with_a_thumb_down_is_offered_alone_and_once_to_say_why",
+        ),
+    ),
     # Slack: what is shown, and what is fetched
     Mutation(
         "Slack: no token of a text is one of Slack's",
