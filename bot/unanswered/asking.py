@@ -103,6 +103,10 @@ _FROM = Text(
     en="{name} asks this, and I was not sure of an answer.", ja="{name} さんの質問に、確実な回答ができませんでした。"
 )
 _FROM_SOMEBODY = Text(en="I was not sure of an answer to this.", ja="この質問に、確実な回答ができませんでした。")
+_NOTHING_FROM = Text(
+    en="{name} asks this, and I found nothing about it.", ja="{name} さんの質問に、答えが見つかりませんでした。"
+)
+_NOTHING_FROM_SOMEBODY = Text(en="I found nothing about this.", ja="この質問の答えが見つかりませんでした。")
 _WHY: dict[Reason, Text] = {
     "owner": Text(
         en="You are asked because you look after what lies closest.", ja="近い文書の担当者としてお聞きしています。"
@@ -435,7 +439,9 @@ class Asking:
             )
             for hit in hits
         ]
-        said = _FROM.to(language, name=asker) if asker else _FROM_SOMEBODY.to(language)
+        nothing = question.reason == "unknown"
+        with_name, without = (_NOTHING_FROM, _NOTHING_FROM_SOMEBODY) if nothing else (_FROM, _FROM_SOMEBODY)
+        said = with_name.to(language, name=asker) if asker else without.to(language)
         command = _OPT_OUT.get(to.place.platform, "/kotae asks off")
         why = [_WHY[reason].to(language), _NOT_ANY_MORE.to(language, command=command)] if reason in _WHY else []
         link = safe_link(question.link)
