@@ -61,13 +61,15 @@ def written(
 ) -> str:
     """The draft: a heading, each passage's lines quoted under the page and section they are from, and what the loop
     reads of its certainty. `numbers` are those of the hits in the results. Lines of another section of the same passage
-    stand under its heading."""
+    stand under its heading, and a pair's answer under its question: alone it says nothing."""
     blocks = [(_SAYS if certainly else _NEAR).to(language)]
     for excerpt in excerpts:
         passage = hits[excerpt.hit].passage
         page = passage.title or passage.document
+        asked = (_shortened(passage.question),) if passage.question else ()
         for headings, lines in groupby(excerpt.lines, key=lambda line: line[1].headings):
-            blocks.append(f"**{_place(page, headings)}**\n{_quotation(_rows(list(lines)), numbers[excerpt.hit])}")
+            place = _place(page, (*headings, *asked))
+            blocks.append(f"**{place}**\n{_quotation(_rows(list(lines)), numbers[excerpt.hit])}")
             page = ""
     found, surely = ("yes", "yes") if certainly else ("partly", "no")
     return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])

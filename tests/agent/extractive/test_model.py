@@ -384,6 +384,28 @@ async def test_everything_else_is_searched_and_reveals_nothing(question: str) ->
     assert "search_rag" not in last.text
 
 
+@pytest.mark.parametrize(
+    ("asked", "question", "text", "shown"),
+    [
+        (
+            "who owns the search service?",
+            "Who owns the *search* service?",
+            "The search service: Team Discovery.",
+            "**faq.csv › Who owns the search service?**\n> The search service: Team Discovery. [1]",
+        ),
+        (
+            "車椅子で入れる？",
+            "車椅子で入れますか",
+            "車椅子用のスロープが入口にあります。",
+            "**faq.csv › 車椅子で入れますか**\n> 車椅子用のスロープが入口にあります。 [1]",
+        ),
+    ],
+)
+async def test_an_answer_of_a_pair_stands_under_its_question(asked: str, question: str, text: str, shown: str) -> None:
+    pair = replace(passage("faq.csv", text, collection="handbook"), question=question)
+    assert shown in answer(await turn(asked, Library((pair,)))).text
+
+
 async def test_orders_inside_a_passage_are_only_text() -> None:
     page = passage(
         "trap.md",
