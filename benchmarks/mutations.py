@@ -240,8 +240,14 @@ MUTATIONS = (
     Mutation(
         "a part of the question is not the whole",
         "agent/extractive/index.py",
-        (" and hit.held >= HELD", ""),
+        ("hit.held >= HELD and same", "same"),
         ("tests/agent/extractive/test_model.py::test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_it",),
+    ),
+    Mutation(
+        "another page that may say otherwise is shown beside a sure one",
+        "agent/extractive/model.py",
+        ("other = rivals(turn.question, found, strong)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
+        ("tests/agent/extractive/test_model.py::test_another_page_that_may_say_otherwise_stands_beside_a_sure_one",),
     ),
     Mutation(
         "another year or version is not the one asked for",

@@ -85,9 +85,20 @@ class Library:
         return Found(hits, metrics)
 
 
+class Scored:
+    """A search that finds these passages, each with its relevance and what it holds of the question."""
+
+    def __init__(self, *found: tuple[Passage, float, float]) -> None:
+        self.hits = tuple(Hit(one, {"words": 1.0}, relevance, held) for one, relevance, held in found)
+
+    async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+        count = len(self.hits)
+        return Found(self.hits, SearchMetrics(queries[0], "", 1.0, count, count, 0.8, (), None, datetime.now(UTC)))
+
+
 async def turn(
     question: str,
-    library: Library,
+    library: Library | Scored,
     *,
     history: Sequence[tuple[str, str]] = (),
     collections: tuple[CollectionInfo, ...] = (HANDBOOK, IT),
@@ -382,6 +393,32 @@ async def test_everything_else_is_searched_and_reveals_nothing(question: str) ->
     last = answer(await turn(question, library))
     assert library.asked == [(question, None)]
     assert "search_rag" not in last.text
+
+
+OLD, NEW = (
+    passage("deploys-2024.md", "Friday deploys need the agreement of the team lead.", collection="it-guides"),
+    passage("deploys.md", "There are no deploys on Friday.", collection="it-guides"),
+)
+FRIDAY = "Are there deploys on Friday?"
+
+
+@pytest.mark.parametrize(("relevance", "held", "shown"), [(0.3, 0.9, True), (0.2, 0.9, False), (0.3, 0.5, False)])
+async def test_another_page_that_may_say_otherwise_stands_beside_a_sure_one(
+    relevance: float, held: float, shown: bool
+) -> None:
+    last = answer(await turn(FRIDAY, Scored((OLD, 0.9, 1.0), (NEW, relevance, held))))
+    assert not last.unsure
+    assert last.text.split("\n\n")[:2] == ["The documents say:", f"**deploys-2024.md**\n> {OLD.text} [1]"]
+    assert [one.document for one in last.citations] == ["deploys-2024.md", "deploys.md"][: 1 + shown]
+    beside = f"See which one holds:\n\n**deploys.md**\n> {NEW.text} [2]"
+    assert last.text.endswith(beside) is shown
+
+
+async def test_a_page_is_no_rival_of_itself_nor_of_a_page_in_another_language() -> None:
+    again = replace(OLD, chunk=1, text="On Friday there are deploys at noon.")
+    japanese = replace(NEW, text="金曜日は deploy できません。")
+    last = answer(await turn(FRIDAY, Scored((OLD, 0.9, 1.0), (again, 0.5, 1.0), (japanese, 0.5, 1.0))))
+    assert [one.document for one in last.citations] == ["deploys-2024.md"]
 
 
 @pytest.mark.parametrize(
