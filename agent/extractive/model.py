@@ -33,7 +33,7 @@ from agent.models.base import (
 )
 from agent.routing.calculator import answer
 from agent.routing.follow_up import leant_on, says_little
-from agent.routing.router import Kind, computed, route
+from agent.routing.router import Kind, computed, question_in, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
@@ -173,7 +173,7 @@ def _read(messages: Sequence[Message]) -> _Turn:
     A message of the loop's (to write the answer now) follows results or the question and is none.
     """
     own = [
-        (at, message.text)
+        (at, question_in(message.text))
         for at, message in enumerate(messages)
         if isinstance(message, UserMessage) and not (at and isinstance(messages[at - 1], ToolMessage | UserMessage))
     ]

@@ -353,6 +353,19 @@ async def test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_on
     assert last.outcome == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("message", "searched"),
+    [
+        ("お疲れ様です。経費精算の期限は？よろしくお願いします。", "経費精算の期限は？"),
+        ("Hi all, who approves laptop requests?", "who approves laptop requests?"),
+    ],
+)
+async def test_courtesy_around_a_question_is_not_searched_for(message: str, searched: str) -> None:
+    library = Library()
+    assert answer(await turn(message, library)).outcome == "answered"
+    assert library.asked == [(searched, None)]
+
+
 async def test_an_overlong_question_is_searched_as_far_as_a_query_may_go() -> None:
     library = Library()
     last = answer(await turn("経費精算の期限は？" * 200, library))
