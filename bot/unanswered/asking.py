@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Protocol
 
+from agent.segmentation import in_one_line
 from bot.access import default_scope, person, reaches_team, readers, role
 from bot.config.settings import Settings
 from bot.errors import SettingsError
@@ -433,7 +434,7 @@ class Asking:
         passages = [
             _PASSAGE.to(
                 language,
-                text=shortened(hit.passage.text, PASSAGE),
+                text=shortened(in_one_line(hit.passage.text), PASSAGE),
                 name=shortened(hit.passage.name, NAME),
                 collection=shortened(hit.passage.collection, NAME),
             )
