@@ -47,6 +47,10 @@ _THREAD = Text(en="Thread", ja="スレッド")
 _CLOSE_THREAD = Text(en="Close the thread", ja="スレッドを閉じる")
 _EARLIER = Text(en="Earlier messages", ja="以前のメッセージ")
 _EMPTY = Text(
+    en="Nobody has written here yet. Mention @kotae with a question.",
+    ja="まだメッセージはありません。@kotae を付けて質問してください。",
+)
+_EMPTY_WITH_SAMPLES = Text(
     en="Nobody has written here yet. Mention @kotae with a question, or try one of these:",
     ja="まだメッセージはありません。@kotae を付けて質問するか、次の例を試してください。",
 )
@@ -225,7 +229,8 @@ class _Channel:
         if not found and any(info.name == SAMPLE for info in await app.knowledge.collections(self._who.readers)):
             found = [question.to(self._language) for question in _SAMPLES]
         samples = {text: partial(self._sample, text) for text in found}
-        await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language), samples)
+        empty = _EMPTY_WITH_SAMPLES if samples else _EMPTY
+        await self._main.fill(empty.to(self._language), _EARLIER.to(self._language), samples)
 
     async def _sample(self, text: str) -> None:
         await self._send(f"{MENTION}{text}", None)

@@ -1,5 +1,6 @@
 """The browser's channel as its members see it: asked, watched, voted on, and what is not for everybody."""
 
+import pytest
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.testing import User
@@ -349,3 +350,19 @@ async def test_a_new_room_offers_questions_to_click(visit: Visit, site: Site) ->
     await other.open("/app/?room=leads")
     await sees(other, "出張の日当はいくらですか？")  # asked in public, and answered
     assert len(other.find(marker="sample").elements) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "Nobody has written here yet"), ("ja", "まだメッセージはありません")]
+)
+async def test_a_new_room_promises_no_examples_where_it_has_none(
+    visit: Visit, site: Site, language: str, said: str
+) -> None:
+    for info in await site.app.knowledge.collections(site.app.readers):
+        await site.app.knowledge.drop_collection(info.name, site.app.readers, "en")
+    user = visit("aki", language)
+    await user.open("/app/")
+    await sees(user, said)
+    await user.should_not_see("or try one of these")
+    await user.should_not_see("次の例")
+    await user.should_not_see(marker="sample")
