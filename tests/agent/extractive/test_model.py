@@ -366,6 +366,19 @@ async def test_courtesy_around_a_question_is_not_searched_for(message: str, sear
     assert library.asked == [(searched, None)]
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who approves laptop requests?", "There are no documents yet that can be read here."),
+        ("経費精算の期限は？", "ここで読める文書はまだありません。"),
+    ],
+)
+async def test_where_there_are_no_documents_that_is_said(question: str, said: str) -> None:
+    empty = answer(await turn(question, Library(()), collections=()))
+    assert empty.outcome == "unknown" and said in empty.text
+    assert said not in answer(await turn(question, Library(()))).text
+
+
 async def test_an_overlong_question_is_searched_as_far_as_a_query_may_go() -> None:
     library = Library()
     last = answer(await turn("経費精算の期限は？" * 200, library))
