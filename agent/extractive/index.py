@@ -102,6 +102,8 @@ def _blocks(shown: Shown) -> Iterator[str]:
         passage = hit.passage
         page = passage.title or passage.document
         asked = (_shortened(passage.question),) if passage.question else ()
+        if passage.question and passage.question in page:  # what an expert has answered is called after it
+            page = ""
         for headings, lines in groupby(excerpt.lines, key=lambda line: line[1].headings):
             place = _place(page, (*headings, *asked))
             yield f"**{place}**\n{_quotation(_rows(list(lines)), number)}"

@@ -467,6 +467,8 @@ async def test_a_page_is_no_rival_of_itself_nor_of_a_page_in_another_language() 
 async def test_an_answer_of_a_pair_stands_under_its_question(asked: str, question: str, text: str, shown: str) -> None:
     pair = replace(passage("faq.csv", text, collection="handbook"), question=question)
     assert shown in answer(await turn(asked, Library((pair,)))).text
+    taught = replace(pair, title=f"Q&A: {question}")
+    assert shown.replace("faq.csv › ", "") in answer(await turn(asked, Library((taught,)))).text
 
 
 async def test_orders_inside_a_passage_are_only_text() -> None:
