@@ -50,7 +50,7 @@ class _Line:
 
     @property
     def text(self) -> str:
-        """What is compared with the question: an answer with the question it answers, anything else alone."""
+        """The words compared with the question: an answer with the question it answers, anything else alone."""
         return f"{self.unit.lead} {self.unit.text}" if self.unit.kind == "pair" else self.unit.text
 
 
