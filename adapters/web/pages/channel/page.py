@@ -426,7 +426,11 @@ class _Channel:
     ) -> Callable[[Callable[[str | None, str | None, list[str]], Awaitable[None]]], None]:
         """Three fields; the returned function puts the button under them that does something with their values."""
         language = self._language
-        which = ui.input(_MODEL.to(language, model=usual), value=model or "").classes("full-width")
+        models = list(dict.fromkeys((*self._site.app.settings.models_set_up, *([model] if model else []))))
+        which = ui.select(
+            models, value=model, label=_MODEL.to(language, model=usual), new_value_mode="add-unique", clearable=True
+        )
+        which.classes("full-width").mark("model")
         how = ui.select(strategies, value=strategy or "", label=_STRATEGY.to(language)).classes("full-width")
         where = (
             ui.select(

@@ -11,6 +11,7 @@ from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.visitor import Site
 from agent.events import Citation
 from agent.grounding.quantities import squeeze
+from bot.config.settings import DEFAULT_GEMINI
 from bot.records import BotMessage, RoomMessage
 from bot.turns.event_json import citation_json
 from tests.adapters.acting import until
@@ -256,11 +257,26 @@ async def test_wrong_choices_are_said(visit: Visit, site: Site) -> None:
     user.find(kind=ui.button, content="tune").click()
     await sees(user, "このルーム全体の設定")
     with user:
-        for one in user.find(kind=ui.input).elements:
-            one.set_value("nobody:nothing")
+        for one in user.find(marker="model", kind=ui.select).elements:
+            one.set_options([*one.options, "nobody:nothing"], value="nobody:nothing")
     user.find(content="OK", kind=ui.button).click()
     await sees(user, "「nobody:nothing」というモデルはありません")
     assert (await site.web.preferences(AKI, GENERAL)).model is None
+
+
+@pytest.mark.parametrize("options", [{"GEMINI_API_KEY": "AIza-not-used", "KOTAE_MODEL": "extractive"}])
+async def test_a_model_is_chosen_from_those_that_are_set_up(visit: Visit, site: Site) -> None:
+    user = visit()
+    await user.open("/app/")
+    user.find(kind=ui.button, content="tune").click()
+    await sees(user, "Model (empty: extractive)")
+    offered = [one.options for one in user.find(marker="model", kind=ui.select).elements]
+    assert offered == [["extractive", DEFAULT_GEMINI]] * 2
+    with user:
+        for one in user.find(marker="model", kind=ui.select).elements:
+            one.set_value("extractive")
+    agree(user, "OK")
+    await until(lambda: site.web.preferences(AKI, GENERAL), lambda room: room.model == "extractive")
 
 
 async def test_a_person_is_asked_from_an_unsure_answer(visit: Visit, site: Site) -> None:
