@@ -9,6 +9,7 @@ from retrieval.i18n import Language, Text
 UNKNOWN = Text(en="I could not find any information about this.", ja="情報が見つかりませんでした。")
 CLOSEST = Text(en=" The closest page is {page}.", ja="最も近いページは「{page}」です。")
 LOOKED_IN = Text(en=" I searched: {names}.", ja="検索したコレクション: {names}。")
+NO_DOCUMENTS = Text(en=" There are no documents yet that can be read here.", ja="ここで読める文書はまだありません。")
 RECORDED = Text(
     en=" Your question has been noted so that somebody who knows can answer it.",
     ja="ご質問は未回答として記録しましたので、詳しい方に届けます。",
@@ -62,11 +63,15 @@ _REASONS = {
 }
 
 
-def unknown(language: Language, searched: tuple[str, ...], *, closest: str = "", reaches_team: bool = True) -> str:
+def unknown(
+    language: Language, searched: tuple[str, ...] | None, *, closest: str = "", reaches_team: bool = True
+) -> str:
     """Not found, the page that comes closest, and here is where I looked; what becomes of the question is said only
-    where somebody sees it."""
+    where somebody sees it. `searched` None: there is nothing that could be."""
     page = CLOSEST.to(language, page=closest) if closest else ""
     where = LOOKED_IN.to(language, names=("、" if language == "ja" else ", ").join(searched)) if searched else ""
+    if searched is None:
+        where = NO_DOCUMENTS.to(language)
     return UNKNOWN.to(language) + page + where + (RECORDED.to(language) if reaches_team else "")
 
 

@@ -402,9 +402,9 @@ class Run:
         cited = [n for mark in marks(draft) for n in mark_numbers(mark)]
         firsts = sorted(self.findings.firsts, key=lambda n: -self.findings.hits[n].relevance)
         closest = next((_linked(hits[n].passage) for n in (*cited, *firsts) if n in hits), "")
-        text = outcomes.unknown(
-            self.ask.language, tuple(self.findings.searched), closest=closest, reaches_team=self.ask.reaches_team
-        )
+        searched = tuple(self.findings.searched)
+        there = searched if searched or self.ask.collections else None
+        text = outcomes.unknown(self.ask.language, there, closest=closest, reaches_team=self.ask.reaches_team)
         if self._config.general and self._failure is None:
             general = await self._from_general_knowledge()
             if general:

@@ -121,6 +121,11 @@ def units(markdown: str, headings: tuple[str, ...] = (), question: str | None = 
     return tuple(unit for unit in found if unit.text and re.search(r"\w", unit.text))
 
 
+def in_one_line(markdown: str) -> str:
+    """A passage as a reader would read it out: no marks of Markdown, each cell of a table behind its column's name."""
+    return " ".join(" ".join(unit.text.split()) for unit in units(markdown))
+
+
 class _Reader:
     """Walks the blocks of one passage."""
 

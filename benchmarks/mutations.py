@@ -241,8 +241,14 @@ MUTATIONS = (
     Mutation(
         "a part of the question is not the whole",
         "agent/extractive/index.py",
-        (" and hit.held >= HELD", ""),
+        ("hit.held >= HELD and same", "same"),
         ("tests/agent/extractive/test_model.py::test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_it",),
+    ),
+    Mutation(
+        "another page that may say otherwise is shown beside a sure one",
+        "agent/extractive/model.py",
+        ("other = rivals(turn.question, found, strong)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
+        ("tests/agent/extractive/test_model.py::test_another_page_that_may_say_otherwise_stands_beside_a_sure_one",),
     ),
     Mutation(
         "another year or version is not the one asked for",
@@ -1887,6 +1893,15 @@ MUTATIONS = (
         (
             f"{SLACK}/test_feedback.py::test_a_vote_is_for_the_answer_it_is_pressed_on_whatever_the_button_says",
             f"{discord_mutations.DISCORD}/test_feedback.py::test_a_forged_button_is_no_vote",
+        ),
+    ),
+    Mutation(
+        "a vote again, without a word, leaves what was said with it",
+        "bot/store/feedback.py",
+        ("if stands == given.vote and not (given.reason or given.text):", "if False:"),
+        (
+            "tests/bot/turns/test_turns.py::test_a_thumbs_down_is_a_miss_while_it_stands",
+            f"{SLACK}/test_feedback.py::test_whoever_reacts_with_a_thumb_down_is_offered_alone_and_once_to_say_why",
         ),
     ),
     # Slack: what is shown, and what is fetched

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal, cast, get_args
 
+from agent.segmentation import in_one_line
 from bot.access import person, readers, role
 from bot.channel_settings import Channels
 from bot.config.settings import Settings, Steps
@@ -658,12 +659,13 @@ def _listed(
 
 def _hit(number: int, hit: Hit, language: Language) -> CardRow:
     passage = hit.passage
-    where = " › ".join(filter(None, (passage.document, *passage.headings)))
+    where = " › ".join(filter(None, (passage.document, *passage.headings, passage.question)))
     link = safe_link(passage.url)
     collection = shortened(passage.said_in or passage.collection, TEXT)
+    relevance = _RELEVANCE.to(language, collection=collection, relevance=hit.relevance)
     return CardRow(
         f"{number}. {shortened(where, TEXT)}",
-        (shortened(passage.text, TEXT), _RELEVANCE.to(language, collection=collection, relevance=hit.relevance)),
+        (shortened(in_one_line(passage.text), TEXT), relevance),
         (Link(_OPEN.to(language), link),) if link else (),
     )
 

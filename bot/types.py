@@ -252,6 +252,9 @@ class Feedback:
     only: Literal["up", "down"] | None = None  # take it back only if it is this one
 
 
+Kept = Literal["changed", "unchanged"]  # a vote: the second where the same one stood
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The outcome of one upload."""

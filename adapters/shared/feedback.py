@@ -6,7 +6,7 @@ from typing import Literal
 
 from bot.bot import Bot
 from bot.texts import COMPLAINTS
-from bot.types import Complaint, Feedback, Place
+from bot.types import Complaint, Feedback, Place, Post
 from retrieval.i18n import Text
 
 TEXT_CHARACTERS = 3_000  # of what was wrong
@@ -37,12 +37,16 @@ async def press(bot: Bot, place: Place, message: str, feedback: Feedback) -> boo
     """A button under `message`: keep the vote. False: that message is not this turn's answer. Raises StoreError."""
     post = await bot.outbox.find(place, message)
     known = post is not None and post.kind == "answer" and post.about == feedback.turn
-    return known and await bot.turns.vote(feedback)
+    return known and await bot.turns.vote(feedback) is not None
 
 
-async def react(bot: Bot, place: Place, message: str, author: str, vote: Vote | None, thumb: Vote) -> None:
-    """A thumb among the reactions to an answer is a vote, too; `vote` None: the `thumb` was taken away. Raises
-    StoreError."""
+async def react(bot: Bot, place: Place, message: str, author: str, vote: Vote | None, thumb: Vote) -> Post | None:
+    """A thumb among the reactions to an answer is a vote, too; `vote` None: the `thumb` was taken away.
+
+    The answer's post where that has changed something. Raises StoreError.
+    """
     post = await bot.outbox.find(place, message)
-    if post is not None and post.kind == "answer":
-        await bot.turns.vote(Feedback(post.about, author, vote, only=thumb))
+    if post is None or post.kind != "answer":
+        return None
+    kept = await bot.turns.vote(Feedback(post.about, author, vote, only=thumb))
+    return post if kept == "changed" else None

@@ -15,12 +15,12 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from adapters.port import Webhook, as_lookup
-from adapters.shared import expert_answers, feedback, recovery
+from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.rate_limit import Limit
 from adapters.shared.turns import RunningTurns
-from adapters.slack import commands, digest, home, ingestion
+from adapters.slack import commands, digest, feedback, home, ingestion
 from adapters.slack.audience import Places
 from adapters.slack.context import SlackContext
 from adapters.slack.events import (
@@ -240,8 +240,7 @@ class SlackAdapter:
             case Deleted(message):
                 context.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
-                vote = feedback.react(context.bot, event.place, event.message, event.author, event.vote, event.thumb)
-                context.tasks.start(vote, "slack-reaction")
+                context.tasks.start(feedback.react(context, event), "slack-reaction")
             case Replied(follows=Incoming() as message, stranger=stranger) if await is_follow_up(
                 context.bot,
                 message,

@@ -1,4 +1,5 @@
 """👍 and 👎 under an answer; after a 👎 a modal asks what was wrong. The vote counts before the modal is filled in.
+A reaction opens no modal: whoever gave it is offered one, alone.
 
 Source: product.md §4; reliability.md R19.
 """
@@ -11,7 +12,8 @@ from slack_bolt.app.async_app import AsyncApp
 
 from adapters.shared import feedback as votes
 from adapters.slack.context import SlackContext
-from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, input_block, modal, plain, voted, whisper
+from adapters.slack.events import Reacted
+from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, button, input_block, modal, plain, voted, whisper
 from adapters.slack.transport.acks import Ack, on_press
 from adapters.slack.transport.api import SlackError
 from bot.errors import StoreError
@@ -21,13 +23,15 @@ from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
-REPORT = "kotae_report"
+REPORT, TELL_WHY = "kotae_report", "kotae_tell_why"
 
 _SEND = Text(en="Send", ja="送信")
+_TELL_WHY = Text(en="Tell us why", ja="理由を伝える")
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:
     on_press(app, context, re.compile(rf"^{VOTE}(:(up|down))?$"), partial(_vote, context), "slack-vote")
+    on_press(app, context, TELL_WHY, partial(_ask_why, context), "slack-tell-why")
 
     @app.view(REPORT)
     async def reported(ack: Ack, body: Json, view: Json) -> None:
@@ -44,6 +48,25 @@ def register(app: AsyncApp, context: SlackContext) -> None:
         await (ack(response_action="errors", errors={"text": problem}) if problem else ack())
 
 
+async def react(context: SlackContext, event: Reacted) -> None:
+    """Raises StoreError."""
+    place, user = event.place, event.author
+    answer = await votes.react(context.bot, place, event.message, user, event.vote, event.thumb)
+    if answer is None or event.vote != "down":
+        return
+    language = await context.language_of(user)
+    offer = button(_TELL_WHY.to(language), TELL_WHY, answer.about)
+    await whisper(context, place.channel, user, votes.NOTED.to(language), answer.thread, offer)
+
+
+async def _ask_why(context: SlackContext, body: Json, turn: str) -> None:
+    language = await context.language_of(body["user"]["id"])
+    try:
+        await context.slack.open_view(body["trigger_id"], _report(turn, language))
+    except SlackError as error:
+        log.info("nobody could be asked what was wrong: %s", error.code)
+
+
 async def _vote(context: SlackContext, body: Json, value: str) -> None:
     user, channel, message = body["user"]["id"], body["channel"]["id"], body["container"]["message_ts"]
     thread = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
@@ -56,10 +79,7 @@ async def _vote(context: SlackContext, body: Json, value: str) -> None:
         await whisper(context, channel, user, error.text(language), thread)
         return
     if kept and vote == "down":
-        try:
-            await context.slack.open_view(body["trigger_id"], _report(turn, language))
-        except SlackError as error:
-            log.info("nobody could be asked what was wrong: %s", error.code)
+        await _ask_why(context, body, turn)
     said = votes.NOT_FOUND if not kept else votes.THANKS if vote == "up" else votes.NOTED
     await whisper(context, channel, user, said.to(language), thread)
 

@@ -48,6 +48,11 @@ class _Line:
     place: int
     unit: Unit
 
+    @property
+    def text(self) -> str:
+        """The words compared with the question: an answer with the question it answers, anything else alone."""
+        return f"{self.unit.lead} {self.unit.text}" if self.unit.kind == "pair" else self.unit.text
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateLines:
@@ -60,7 +65,7 @@ class CandidateLines:
         """The texts that meaning may yet put first, to be compared with the question."""
         enough = max(self.words, default=0.0) - _BEHIND
         near = (line for line, words in zip(self.lines, self.words, strict=True) if words >= enough)
-        return list(dict.fromkeys(line.unit.text for line in near))
+        return list(dict.fromkeys(line.text for line in near))
 
     def closest(self, cosines: Mapping[str, float]) -> list[Excerpt]:
         """The best lines of at most `PASSAGES` hits (best first), the passage with the best line first.
@@ -81,7 +86,7 @@ class CandidateLines:
         ]
 
     def _scores(self, cosines: Mapping[str, float]) -> list[float]:
-        meaning = _meaning([line.unit.text for line in self.lines], cosines)
+        meaning = _meaning([line.text for line in self.lines], cosines)
         alone = [own + close for own, close in zip(self.words, meaning, strict=True)]
         return [
             score
@@ -95,7 +100,7 @@ def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> C
     """Of the first `READ` hits. `tokenise` gives the terms of a text."""
     lines = _lines(hits)
     asked = frozenset(tokenise(question))
-    held = [asked & frozenset(tokenise(line.unit.text)) for line in lines]
+    held = [asked & frozenset(tokenise(line.text)) for line in lines]
     around = [asked & frozenset(tokenise(" ".join((line.unit.lead, *line.unit.headings)))) for line in lines]
     seen = Counter(term for terms in held for term in terms)
     rarity = {term: math.log(1 + (len(lines) + _PRIOR - seen[term]) / (seen[term] + 1)) for term in asked}

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
@@ -20,6 +21,10 @@ so it may be high where a passage has a part of the question. Of 90 questions th
 both and are told, of 155 paraphrases none, of 50 that no page answers 3; with relevance alone, at 0.75, it was 57, none
 and 4."""
 
+RIVAL = 0.25
+"""Relevance from which another page that holds `HELD` as well is shown beside one that is sure: it may say otherwise,
+as an older and a newer rule do. Of 73 questions whose answer is sure none has such a page."""
+
 FLOOR = 0.05
 """Without KOTAE_MIN_RELEVANCE: relevance under which a passage has nothing to do with the question. Of 155 questions
 that share no word with the sentence that answers them one is below it; below 0.1 there are 46."""
@@ -31,6 +36,10 @@ _SAYS = Text(en="The documents say:", ja="資料にはこうあります：")
 _NEAR = Text(
     en="The closest pages are:",
     ja="近いページはこちらです：",
+)
+_BESIDE = Text(
+    en="Another page says something about it, too. See which one holds:",
+    ja="ほかのページにも関連する記載があります。どちらが有効かご確認ください：",
 )
 _MARKS = "Found: {found}\nSure: {sure}"
 
@@ -44,8 +53,19 @@ _NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, N
 def sure(question: str, hit: Hit) -> bool:
     """Whether words and meaning agree so strongly that the passage may be said to answer, all of the question and not
     one part of it, nor the same of another year or version. Across languages there are no common words to agree."""
-    strong = hit.relevance >= STRONG and hit.held >= HELD
-    return strong and language_of(hit.passage.text) == language_of(question) and _of_that_number(question, hit.passage)
+    return hit.relevance >= STRONG and _holds(question, hit)
+
+
+def rivals(question: str, hits: Sequence[tuple[int, Hit]], shown: Sequence[tuple[int, Hit]]) -> list[tuple[int, Hit]]:
+    """Of the numbered `hits` those of other pages than what is `shown`, which may say otherwise."""
+    pages = {hit.passage.document_id for _, hit in shown}
+    others = ((number, hit) for number, hit in hits if hit.passage.document_id not in pages)
+    return [(number, hit) for number, hit in others if hit.relevance >= RIVAL and _holds(question, hit)]
+
+
+def _holds(question: str, hit: Hit) -> bool:
+    same = language_of(hit.passage.text) == language_of(question)
+    return hit.held >= HELD and same and _of_that_number(question, hit.passage)
 
 
 def _of_that_number(question: str, passage: Passage) -> bool:
@@ -56,21 +76,38 @@ def _of_that_number(question: str, passage: Passage) -> bool:
     return there.issuperset(filter(None, chain.from_iterable(named)))
 
 
-def written(
-    excerpts: Sequence[Excerpt], hits: Sequence[Hit], numbers: Sequence[int], language: Language, *, certainly: bool
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Excerpts of numbered hits."""
+
+    excerpts: Sequence[Excerpt]
+    hits: Sequence[tuple[int, Hit]]
+
+
+def written(closest: Shown, language: Language, *, certainly: bool, beside: Shown | None = None) -> str:
     """The draft: a heading, each passage's lines quoted under the page and section they are from, and what the loop
-    reads of its certainty. `numbers` are those of the hits in the results. Lines of another section of the same passage
-    stand under its heading."""
-    blocks = [(_SAYS if certainly else _NEAR).to(language)]
-    for excerpt in excerpts:
-        passage = hits[excerpt.hit].passage
-        page = passage.title or passage.document
-        for headings, lines in groupby(excerpt.lines, key=lambda line: line[1].headings):
-            blocks.append(f"**{_place(page, headings)}**\n{_quotation(_rows(list(lines)), numbers[excerpt.hit])}")
-            page = ""
+    reads of its certainty; after what is sure also what `beside` it may say otherwise."""
+    blocks = [(_SAYS if certainly else _NEAR).to(language), *_blocks(closest)]
+    if beside:
+        blocks += [_BESIDE.to(language), *_blocks(beside)]
     found, surely = ("yes", "yes") if certainly else ("partly", "no")
     return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])
+
+
+def _blocks(shown: Shown) -> Iterator[str]:
+    """Lines of another section of the same passage stand under its heading, and a pair's answer under its question:
+    alone it says nothing."""
+    for excerpt in shown.excerpts:
+        number, hit = shown.hits[excerpt.hit]
+        passage = hit.passage
+        page = passage.title or passage.document
+        asked = (_shortened(passage.question),) if passage.question else ()
+        if passage.question and passage.question in page:  # what an expert has answered is called after it
+            page = ""
+        for headings, lines in groupby(excerpt.lines, key=lambda line: line[1].headings):
+            place = _place(page, (*headings, *asked))
+            yield f"**{place}**\n{_quotation(_rows(list(lines)), number)}"
+            page = ""
 
 
 def certain(draft: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
-from agent.extractive.index import FLOOR, certain, sure, written
+from agent.extractive.index import FLOOR, Shown, certain, rivals, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
 from agent.models.base import (
     Effort,
@@ -33,7 +33,7 @@ from agent.models.base import (
 )
 from agent.routing.calculator import answer
 from agent.routing.follow_up import leant_on, says_little
-from agent.routing.router import Kind, computed, route
+from agent.routing.router import Kind, computed, question_in, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
@@ -119,11 +119,15 @@ class ExtractiveModel:
         # Words agree with many a passage; where the search does not put such a one first, meaning is against it.
         certainly = alone and sure(turn.question, found[0][1])
         strong = [(n, hit) for n, hit in found if certainly and sure(turn.question, hit)]
-        numbers, hits = zip(*(strong or found), strict=True)
-        lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise)
-        excerpts = lines.closest(await self._cosines(asked, lines.undecided()))
-        thought = FOUND["sure" if certainly else "near"].to(language, count=len(excerpts))
-        return thought, written(excerpts, hits, numbers, language, certainly=certainly), ()
+        closest = await self._shown(asked, strong or found)
+        other = rivals(turn.question, found, strong)[:1] if certainly else []
+        beside = await self._shown(asked, other) if other else None
+        thought = FOUND["sure" if certainly else "near"].to(language, count=len(closest.excerpts))
+        return thought, written(closest, language, certainly=certainly, beside=beside), ()
+
+    async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]]) -> Shown:
+        lines = await asyncio.to_thread(candidate_lines, asked, [hit for _, hit in found], self._tokenise)
+        return Shown(lines.closest(await self._cosines(asked, lines.undecided())), found)
 
     async def _cosines(self, question: str, texts: Sequence[str]) -> dict[str, float]:
         if self._similarity is None:
@@ -169,7 +173,7 @@ def _read(messages: Sequence[Message]) -> _Turn:
     A message of the loop's (to write the answer now) follows results or the question and is none.
     """
     own = [
-        (at, message.text)
+        (at, question_in(message.text))
         for at, message in enumerate(messages)
         if isinstance(message, UserMessage) and not (at and isinstance(messages[at - 1], ToolMessage | UserMessage))
     ]

@@ -37,7 +37,7 @@ def leans(question: str) -> bool:
     text = " ".join(normalise(_DEPARTMENT.sub("computers", question)).split())
     if words("continues").match(text):
         return True
-    courtesy = (words(kind).match(text) for kind in ("greeting", "thanks"))
+    courtesy = (words(kind).match(text) for kind in ("greeting", "thanks", "hesitates"))
     ends = [found.end() for found in courtesy if found and found.end()]
     if ends:
         return leans(text[max(ends) :].lstrip(" ,.!、。！~〜…"))

@@ -13,4 +13,6 @@ def words(kind: str) -> re.Pattern[str]:
     Raises KeyError for another kind.
     """
     entries = tomllib.loads(resources.files(__package__).joinpath("patterns.toml").read_text("utf-8"))[kind]
-    return re.compile(rf"(?<![a-z0-9])(?:{'|'.join(entries['en'])})(?![a-z0-9])|{'|'.join(entries['ja'])}")
+    return re.compile(
+        rf"(?<![a-z0-9])(?:{'|'.join(entries['en'])})(?![a-z0-9])|{'|'.join(entries['ja'])}", re.IGNORECASE
+    )

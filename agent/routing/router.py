@@ -1,18 +1,20 @@
 """Tells the few messages that need no document: only courtesy, a sum, or nothing at all. All else is searched."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.routing.calculator import Computed, compute
 from agent.routing.patterns import words
-from retrieval.text import normalise
+from retrieval.text import normalise, sentences
 
 Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "empty"]
 
 _COURTESY: tuple[Kind, ...] = ("farewell", "thanks", "greeting")
 _PING = re.compile(r"<@[^>]*>|(?<!\w)@\w+")
 _NO_WORD = re.compile(r"[\W_]*")
+_MARK = re.compile(r".\s*[,、。!?.~〜…]+|[,、。!?]")  # from the last character of what it sets off
 _WAVES = re.compile(r"[👋🙏😀-🙏]")
 
 
@@ -38,6 +40,30 @@ def route(message: str) -> Route:
         if kind:
             return Route(kind)
     return Route("arithmetic") if computed(message) else Route("team")
+
+
+def question_in(message: str) -> str:
+    """Without the sentences that are only courtesy, and without a greeting or a hesitation in front, whose words would
+    be searched for. As it is where there is nothing of that, or nothing else."""
+    said = sentences(message)
+    kept = [one for one in said if route(one).kind not in _COURTESY]
+    if not kept:
+        return message
+    first = _opened(kept[0])
+    return message if [first, *kept[1:]] == said else " ".join((first, *kept[1:]))
+
+
+def _opened(sentence: str) -> str:
+    """Without what is said before it and set off by a mark; as it is where that is all."""
+    text = unicodedata.normalize("NFKC", sentence)
+    opening = words("greeting").match(text) or words("hesitates").match(text)
+    if not opening or not opening.end():
+        return sentence
+    end = opening.end()
+    around = words("around").match(text, end + 1)  # "Hi there, …"
+    mark = _MARK.match(text, end - 1) or (_MARK.match(text, around.end() - 1) if around else None)
+    rest = text[mark.end() :].lstrip() if mark else ""
+    return _opened(rest) if rest else sentence
 
 
 def computed(message: str) -> Computed | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
+from agent.segmentation import in_one_line
 from bot.config.settings import Settings
 from bot.records import SHORT_ID
 from bot.texts import IF_MEANT, MANY_GONE, REASONS, SYNCED, TURN_OUTCOMES
@@ -231,9 +232,9 @@ def search(found: Json, language: Language) -> None:
     if not found["results"]:
         say(Text(en="Nothing relevant was found.", ja="関連する情報は見つかりませんでした。").to(language))
     for number, hit in enumerate(found["results"], 1):
-        where = " › ".join(filter(None, (hit["document"], *hit["headings"])))
+        where = " › ".join(filter(None, (hit["document"], *hit["headings"], hit["question"])))
         say(f"{number}. {hit['relevance']:.2f}  {where}  ({hit['collection']})")
-        text = " ".join(hit["text"].split())
+        text = in_one_line(hit["text"])
         say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
     if found["rejected"]:
         rejected = Text(

@@ -240,6 +240,13 @@ class Settings(BaseSettings):
         return self.model or (DEFAULT_GEMINI if self.gemini_key else "extractive")
 
     @property
+    def models_set_up(self) -> tuple[str, ...]:
+        """The ids of the models that can be chosen without setting up more, first the one that answers. An
+        OpenAI-compatible server may have others."""
+        gemini = (DEFAULT_GEMINI,) if self.gemini_key else ()
+        return tuple(dict.fromkeys((self.model_id, self.judge_id, *gemini, "extractive")))
+
+    @property
     def judge_id(self) -> str:
         """The model that judges whether a passage says what an answer claims: the model that answers, where no other
         is named."""

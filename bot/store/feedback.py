@@ -8,23 +8,27 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.store.engine import Store, insert, rows, storable, write
 from bot.store.schema import answers, feedback, questions, turns
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.types import Feedback
+from bot.types import Feedback, Kept
 
 
 class Votes(Store):
     """People's opinions of the answers. Source: product.md §4; reliability.md R19."""
 
-    async def put(self, given: Feedback, scope: str) -> bool:
-        """Keep, change or take back a vote, and with it the turn's `reported` miss, which `scope` may see.
+    async def put(self, given: Feedback, scope: str) -> Kept | None:
+        """Keep, change or take back a vote, and with it the turn's `reported` miss, which `scope` may see. The same
+        vote again, without a word, leaves the words of the first.
 
-        False when there is no such turn with an answer.
+        None when there is no such turn with an answer.
         """
+        mine = (feedback.c.turn == given.turn) & (feedback.c.author == given.author)
         async with write(self._engine) as db:
             found = select(turns.c.id).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == given.turn)
             if (await db.execute(found.with_for_update())).first() is None:
-                return False
+                return None
+            stands = (await db.execute(select(feedback.c.vote).where(mine))).scalar()
+            if stands == given.vote and not (given.reason or given.text):
+                return "unchanged"
             if given.vote is None:
-                mine = (feedback.c.turn == given.turn) & (feedback.c.author == given.author)
                 await db.execute(
                     delete(feedback).where(mine & (feedback.c.vote == given.only if given.only else true()))
                 )
@@ -41,7 +45,7 @@ class Votes(Store):
                     .on_conflict_do_update(index_elements=["turn", "author"], set_=values)
                 )
             await _report(db, given.turn, scope)
-        return True
+        return "changed"
 
     async def of(self, turn: str) -> list[Feedback]:
         """The votes on a turn, oldest first."""

@@ -28,7 +28,7 @@ from bot.turns.queue import TurnQueue
 from bot.turns.suggestions import AskedBy, suggested
 from bot.turns.trace import Recording
 from bot.turns.withdrawal import without
-from bot.types import Attachment, Claimed, Feedback, Incoming, Verdict
+from bot.types import Attachment, Claimed, Feedback, Incoming, Kept, Verdict
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, RAGToolError, Readers
@@ -354,14 +354,14 @@ class Turns:
         since = datetime.now(UTC) - DIRECT if message.direct else None
         return await self._conversations.history(message.place, message.thread, before=before, since=since)
 
-    async def vote(self, feedback: Feedback) -> bool:
-        """Keep, change or take back a vote; a thumbs-down is a miss while it stands. False: no such turn.
+    async def vote(self, feedback: Feedback) -> Kept | None:
+        """Keep, change or take back a vote; a thumbs-down is a miss while it stands. None: no such turn.
 
         Raises StoreError.
         """
         turn = await self._conversations.get(feedback.turn)
         if turn is None:
-            return False
+            return None
         return await self._votes.put(feedback, default_scope(turn.asked.place, turn.asked.audience))
 
     # -- from claim to stored answer --------------------------------------------------------------------------------

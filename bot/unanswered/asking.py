@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Protocol
 
+from agent.segmentation import in_one_line
 from bot.access import default_scope, person, reaches_team, readers, role
 from bot.config.settings import Settings
 from bot.errors import SettingsError
@@ -103,6 +104,10 @@ _FROM = Text(
     en="{name} asks this, and I was not sure of an answer.", ja="{name} さんの質問に、確実な回答ができませんでした。"
 )
 _FROM_SOMEBODY = Text(en="I was not sure of an answer to this.", ja="この質問に、確実な回答ができませんでした。")
+_NOTHING_FROM = Text(
+    en="{name} asks this, and I found nothing about it.", ja="{name} さんの質問に、答えが見つかりませんでした。"
+)
+_NOTHING_FROM_SOMEBODY = Text(en="I found nothing about this.", ja="この質問の答えが見つかりませんでした。")
 _WHY: dict[Reason, Text] = {
     "owner": Text(
         en="You are asked because you look after what lies closest.", ja="近い文書の担当者としてお聞きしています。"
@@ -429,13 +434,15 @@ class Asking:
         passages = [
             _PASSAGE.to(
                 language,
-                text=shortened(hit.passage.text, PASSAGE),
+                text=shortened(in_one_line(hit.passage.text), PASSAGE),
                 name=shortened(hit.passage.name, NAME),
                 collection=shortened(hit.passage.collection, NAME),
             )
             for hit in hits
         ]
-        said = _FROM.to(language, name=asker) if asker else _FROM_SOMEBODY.to(language)
+        nothing = question.reason == "unknown"
+        with_name, without = (_NOTHING_FROM, _NOTHING_FROM_SOMEBODY) if nothing else (_FROM, _FROM_SOMEBODY)
+        said = with_name.to(language, name=asker) if asker else without.to(language)
         command = _OPT_OUT.get(to.place.platform, "/kotae asks off")
         why = [_WHY[reason].to(language), _NOT_ANY_MORE.to(language, command=command)] if reason in _WHY else []
         link = safe_link(question.link)

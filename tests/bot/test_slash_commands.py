@@ -141,6 +141,13 @@ async def test_help_and_what_is_none(office: Office) -> None:
     assert "/kotae" in said(await office("help", who=GUEST))
 
 
+async def test_a_passage_is_shown_without_markup_and_a_pair_with_its_question(office: Office) -> None:
+    await office.add("hours.md", "# Hours\n\n| day | open |\n|---|---|\n| Monday | **9:00** to noon |\n")
+    assert "day: Monday / open: 9:00 to noon" in said(await office("search", "Hours: day Monday, open to noon"))
+    await office.add("faq.csv", "question,answer\nWho keeps the lighthouse?,Ada.\n")
+    assert "1. faq.csv › Who keeps the lighthouse?\nAda." in said(await office("search", "Who keeps the lighthouse?"))
+
+
 async def test_knowledge_is_shown_as_far_as_it_may_be_read(office: Office) -> None:
     harbour = await office.add("harbour.md", "# Harbour\n\nShips moor at pier seven until midnight.\n")
     canary = await office.add("canary.md", "# Canary\n\nShips of the canary moor at pier nine.\n", scope_of(SECRET))

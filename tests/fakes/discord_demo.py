@@ -31,7 +31,8 @@ async def _serve(port: int) -> None:
         discord.world.add_channel("help", kind=FORUM, tags={"51": "answered"})
         print("export DISCORD_API_URL=" + discord.api_url)
         print("export DISCORD_TOKEN=" + discord.token)
-        print("gateway: " + discord.gateway_url)
+        print("export DISCORD_GATEWAY_URL=" + discord.gateway_url)
+        print("export DISCORD_CDN_URL=" + discord.cdn_url)
         print(
             "\nann and ben are in #general and the forum #help, ann in the private #plans too.\n\n" + _HELP, flush=True
         )

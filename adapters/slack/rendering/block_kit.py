@@ -49,10 +49,14 @@ async def say(
     return await context.bot.outbox.posted(replace(post, message=ts))
 
 
-async def whisper(context: SlackContext, channel: str, user: str, text: str, thread: str | None = None) -> None:
-    """Say something to one person. Never raises: whoever cannot be told has left."""
+async def whisper(
+    context: SlackContext, channel: str, user: str, text: str, thread: str | None = None, offer: Json | None = None
+) -> None:
+    """Say something to one person, with a button if there is an `offer`. Never raises: whoever cannot be told has
+    left."""
+    blocks = [section(text), {"type": "actions", "elements": [offer]}] if offer else []
     try:
-        await context.slack.ephemeral(channel, user, text=escaped(text), thread=thread)
+        await context.slack.ephemeral(channel, user, text=escaped(text), blocks=blocks, thread=thread)
     except SlackError as error:
         log.info("somebody could not be told something: %s", error.code)
 

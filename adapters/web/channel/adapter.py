@@ -193,7 +193,7 @@ class WebAdapter:
         given = Feedback(answer.about or "", member.id, vote, reason, text[: feedback.TEXT_CHARACTERS])
         kept = await context.bot.turns.vote(given)
         await self.board.changed(answer)
-        return kept
+        return kept is not None
 
     async def votes(self, member: Member, messages: Collection[int]) -> dict[int, Feedback]:
         """How this member voted on these answers. Raises LookupError."""

@@ -12,6 +12,18 @@ def test_what_asks_something(text: str) -> None:
     assert says_something(text)
 
 
-@pytest.mark.parametrize("text", ["Thanks a lot!", "ありがとうございます！", "👍👍", ":tada:", "see you tomorrow", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thanks a lot!",
+        "noted, I'll check",
+        "解決しました",
+        "ありがとうございます！",
+        "👍👍",
+        ":tada:",
+        "see you tomorrow",
+        "",
+    ],
+)
 def test_what_is_only_kind(text: str) -> None:
     assert not says_something(text)

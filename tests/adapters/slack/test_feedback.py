@@ -118,3 +118,27 @@ async def test_a_vote_that_cannot_be_stored_is_said(tmp_path: Path) -> None:
             await slack.presses("U1", found, FEEDBACK, "negative")
             (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
         assert "database" in said.shown and not slack.world.views
+
+
+async def test_whoever_reacts_with_a_thumb_down_is_offered_alone_and_once_to_say_why(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False, copies=2) as slack, bot(slack, tmp_path) as here:
+        slack.world.users["U2"].locale = "ja-JP"
+        found, turn = await answer(here)
+        await slack.reacts("U2", found.ts, "thumbsdown")
+        (offer,) = await slack.wait_for(lambda: slack.whispers("U2"))
+        assert (offer.thread, offer.actions) == (found.thread, ["kotae_tell_why"])
+        assert "理由を伝える" in str(offer.blocks)
+        await slack.wait_for_idle()
+        assert slack.whispers("U2") == [offer] and not slack.whispers("U1")
+        await slack.presses("U2", offer, "kotae_tell_why")
+        await slack.wait_for(lambda: slack.world.views)
+        await slack.submits("U2", {"reason": "outdated", "text": "今は14日です"})
+
+        async def votes() -> list[tuple[str, str | None, str | None, str]]:
+            return [(one.author, one.vote, one.reason, one.text) for one in await here.data.votes.of(turn)]
+
+        await until(votes, lambda said: said == [("U2", "down", "outdated", "今は14日です")])
+        await slack.reacts("U1", found.ts, "thumbsup")
+        await until(votes, lambda said: len(said) == 2)
+        await slack.wait_for_idle()
+        assert not slack.whispers("U1")

@@ -221,3 +221,17 @@ def test_what_is_far_behind_by_its_words_is_not_compared() -> None:
     undecided = candidate_lines("what does parking cost", pages, ENCODER.terms).undecided()
     assert undecided == ["Parking costs 500 yen."]
     assert len(candidate_lines("駐車料金はいくら", pages, ENCODER.terms).undecided()) == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "question", "text", "other"),
+    [
+        ("and the lift?", "Where is the lift?", "Behind the stairs.", "Printing is on the second floor."),
+        ("エレベーターは？", "エレベーターはどこですか", "階段の裏です。", "印刷は二階で行います。"),
+    ],
+)
+def test_a_pair_is_compared_with_its_question_too(asked: str, question: str, text: str, other: str) -> None:
+    hits = [hit(other), hit(text, "faq.csv", question=question)]
+    assert closest(asked, hits)[0].hit == 1
+    undecided = candidate_lines(asked, hits, ENCODER.terms).undecided()
+    assert f"{question} {text}" in undecided

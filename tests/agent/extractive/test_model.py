@@ -85,9 +85,20 @@ class Library:
         return Found(hits, metrics)
 
 
+class Scored:
+    """A search that finds these passages, each with its relevance and what it holds of the question."""
+
+    def __init__(self, *found: tuple[Passage, float, float]) -> None:
+        self.hits = tuple(Hit(one, {"words": 1.0}, relevance, held) for one, relevance, held in found)
+
+    async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+        count = len(self.hits)
+        return Found(self.hits, SearchMetrics(queries[0], "", 1.0, count, count, 0.8, (), None, datetime.now(UTC)))
+
+
 async def turn(
     question: str,
-    library: Library,
+    library: Library | Scored,
     *,
     history: Sequence[tuple[str, str]] = (),
     collections: tuple[CollectionInfo, ...] = (HANDBOOK, IT),
@@ -342,6 +353,32 @@ async def test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_on
     assert last.outcome == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("message", "searched"),
+    [
+        ("お疲れ様です。経費精算の期限は？よろしくお願いします。", "経費精算の期限は？"),
+        ("Hi all, who approves laptop requests?", "who approves laptop requests?"),
+    ],
+)
+async def test_courtesy_around_a_question_is_not_searched_for(message: str, searched: str) -> None:
+    library = Library()
+    assert answer(await turn(message, library)).outcome == "answered"
+    assert library.asked == [(searched, None)]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who approves laptop requests?", "There are no documents yet that can be read here."),
+        ("経費精算の期限は？", "ここで読める文書はまだありません。"),
+    ],
+)
+async def test_where_there_are_no_documents_that_is_said(question: str, said: str) -> None:
+    empty = answer(await turn(question, Library(()), collections=()))
+    assert empty.outcome == "unknown" and said in empty.text
+    assert said not in answer(await turn(question, Library(()))).text
+
+
 async def test_an_overlong_question_is_searched_as_far_as_a_query_may_go() -> None:
     library = Library()
     last = answer(await turn("経費精算の期限は？" * 200, library))
@@ -382,6 +419,56 @@ async def test_everything_else_is_searched_and_reveals_nothing(question: str) ->
     last = answer(await turn(question, library))
     assert library.asked == [(question, None)]
     assert "search_rag" not in last.text
+
+
+OLD, NEW = (
+    passage("deploys-2024.md", "Friday deploys need the agreement of the team lead.", collection="it-guides"),
+    passage("deploys.md", "There are no deploys on Friday.", collection="it-guides"),
+)
+FRIDAY = "Are there deploys on Friday?"
+
+
+@pytest.mark.parametrize(("relevance", "held", "shown"), [(0.3, 0.9, True), (0.2, 0.9, False), (0.3, 0.5, False)])
+async def test_another_page_that_may_say_otherwise_stands_beside_a_sure_one(
+    relevance: float, held: float, shown: bool
+) -> None:
+    last = answer(await turn(FRIDAY, Scored((OLD, 0.9, 1.0), (NEW, relevance, held))))
+    assert not last.unsure
+    assert last.text.split("\n\n")[:2] == ["The documents say:", f"**deploys-2024.md**\n> {OLD.text} [1]"]
+    assert [one.document for one in last.citations] == ["deploys-2024.md", "deploys.md"][: 1 + shown]
+    beside = f"See which one holds:\n\n**deploys.md**\n> {NEW.text} [2]"
+    assert last.text.endswith(beside) is shown
+
+
+async def test_a_page_is_no_rival_of_itself_nor_of_a_page_in_another_language() -> None:
+    again = replace(OLD, chunk=1, text="On Friday there are deploys at noon.")
+    japanese = replace(NEW, text="金曜日は deploy できません。")
+    last = answer(await turn(FRIDAY, Scored((OLD, 0.9, 1.0), (again, 0.5, 1.0), (japanese, 0.5, 1.0))))
+    assert [one.document for one in last.citations] == ["deploys-2024.md"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "question", "text", "shown"),
+    [
+        (
+            "who owns the search service?",
+            "Who owns the *search* service?",
+            "The search service: Team Discovery.",
+            "**faq.csv › Who owns the search service?**\n> The search service: Team Discovery. [1]",
+        ),
+        (
+            "車椅子で入れる？",
+            "車椅子で入れますか",
+            "車椅子用のスロープが入口にあります。",
+            "**faq.csv › 車椅子で入れますか**\n> 車椅子用のスロープが入口にあります。 [1]",
+        ),
+    ],
+)
+async def test_an_answer_of_a_pair_stands_under_its_question(asked: str, question: str, text: str, shown: str) -> None:
+    pair = replace(passage("faq.csv", text, collection="handbook"), question=question)
+    assert shown in answer(await turn(asked, Library((pair,)))).text
+    taught = replace(pair, title=f"Q&A: {question}")
+    assert shown.replace("faq.csv › ", "") in answer(await turn(asked, Library((taught,)))).text
 
 
 async def test_orders_inside_a_passage_are_only_text() -> None:

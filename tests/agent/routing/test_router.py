@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.router import computed, route
+from agent.routing.router import computed, question_in, route
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,16 @@ from agent.routing.router import computed, route
         "all-hands later today?",
         "morning standup",
         "great places to work",
+        "hmm",
+        "interesting places nearby",
+        "how it works",
+        "Will it work?",
+        "yes",
+        "いいえ",
+        "うんどう会の日程",
+        "確認しますか？",
+        "試してみますか",
+        "問題が解決しました報告の書式は？",
         "OKRとは？",
         "The 2024/12/25 outage: what happened?",
         "there",
@@ -53,6 +63,13 @@ def test_what_may_be_a_question_is_searched(message: str) -> None:
         ("教えてくれてありがとうございました！", "thanks"),
         ("なるほど、助かりました", "thanks"),
         ("了解です", "thanks"),
+        ("解決しました！", "thanks"),
+        ("へー、そうなんですね", "thanks"),
+        ("助かる", "thanks"),
+        ("あとで確認します", "thanks"),
+        ("ah, noted, I'll check it", "thanks"),
+        ("lol", "thanks"),
+        ("It works now, thanks!", "thanks"),
         ("thank you so much, that was super helpful!!", "thanks"),
         ("thanks for the help", "thanks"),
         ("Thanks, see you tomorrow", "farewell"),
@@ -74,3 +91,36 @@ def test_a_sum_is_computed_behind_a_greeting() -> None:
     assert found is not None
     assert found.value == 42
     assert computed("Hello, what's new?") is None
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("Hi there, who approves laptop requests?", "who approves laptop requests?"),
+        ("Hm, who approves laptop requests?", "who approves laptop requests?"),
+        ("Thanks! Where do I get a permit? Thanks in advance.", "Where do I get a permit?"),
+        ("お疲れ様です。有給は何日もらえますか？よろしくお願いします。", "有給は何日もらえますか？"),
+        ("お疲れ様です、有給は何日もらえますか", "有給は何日もらえますか"),
+        ("えっと、すみません、鍵は誰が持ってますか", "鍵は誰が持ってますか"),
+    ],
+)
+def test_what_is_asked_is_free_of_the_courtesy_around_it(message: str, question: str) -> None:
+    assert question_in(message) == question
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Hello!",
+        "thanks, bye",
+        "Morning standup time?",
+        "Hi-fi budget, please?",
+        "What's up with the VPN?",
+        "お疲れ様会の予算は？",
+        "どうもありがとうございました。",
+        "経費の期限は？ 承認は誰が？",
+        "",
+    ],
+)
+def test_what_has_no_courtesy_apart_from_it_stays_as_it_is(message: str) -> None:
+    assert question_in(message) == message

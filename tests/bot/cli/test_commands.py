@@ -183,6 +183,7 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path, warm: Warm) -> Non
         assert len(results) <= 3
         assert {"collection", "document", "chunk", "text", "relevance", "scores"} <= results[0].keys()
     assert "港" in warm("search", "灯台の点検はいつ？", home=home).stdout
+    assert "sub/faq.csv › Who owns the pier?" in warm("search", "Who owns the pier?", home=home).stdout
 
     listed = warm("documents", "--collection", "port", "--json", home=home).document["documents"]
     assert [one["name"] for one in listed] == sorted(one["name"] for one in listed) and len(listed) == 4
@@ -196,7 +197,7 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path, warm: Warm) -> Non
     gone = warm("forget", short, "sub/faq.csv", "nothing.md", "--json", home=home)
     assert gone.returncode == 1 and [len(one["forgotten"]) for one in gone.lines] == [1, 1, 0]
     metrics = warm("metrics", "--json", "--export", tmp_path / "m.jsonl", "--clear", home=home).document
-    assert metrics["searches"]["total"] == 4 == len((tmp_path / "m.jsonl").read_text().splitlines())
+    assert metrics["searches"]["total"] == 5 == len((tmp_path / "m.jsonl").read_text().splitlines())
     assert warm("metrics", "--json", home=home).document["searches"]["total"] == 0
     assert warm("collections", "delete", "港湾", home=home).stdout == "2 documents forgotten.\n"
     assert warm("documents", "--json", home=home).document == {"documents": []}

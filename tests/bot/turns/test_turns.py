@@ -319,7 +319,9 @@ async def test_a_thumbs_down_is_a_miss_while_it_stands(start: Start) -> None:
     assert await reported() == []
     assert await bot.turns.vote(Feedback(turn, "U2", "down", "outdated", "去年の値です"))
     assert await reported() == [("reported", "outdated: 去年の値です", "経費の締切は？")]
-    assert await bot.turns.vote(Feedback(turn, "U2", "down", "wrong"))  # once a person
+    assert await bot.turns.vote(Feedback(turn, "U2", "down")) == "unchanged"  # a reaction after the form, say
+    assert await reported() == [("reported", "outdated: 去年の値です", "経費の締切は？")]
+    assert await bot.turns.vote(Feedback(turn, "U2", "down", "wrong")) == "changed"  # once a person
     assert await bot.turns.vote(Feedback(turn, "U3", "down", None, "足りない", datetime(2999, 1, 1, tzinfo=UTC)))
     assert await reported() == [("reported", "wrong\n足りない", "経費の締切は？")]
     assert await votes.counts() == {"up": 0, "down": 2}
@@ -331,7 +333,7 @@ async def test_a_thumbs_down_is_a_miss_while_it_stands(start: Start) -> None:
     assert await bot.turns.vote(Feedback(turn, "U3", None))
     assert await reported() == []
     assert await votes.counts() == {"up": 1, "down": 0}
-    assert not await bot.turns.vote(Feedback("no such turn", "U2", "down"))
+    assert await bot.turns.vote(Feedback("no such turn", "U2", "down")) is None
 
 
 async def test_a_report_that_was_resolved_stays_resolved(start: Start) -> None:

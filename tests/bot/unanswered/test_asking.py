@@ -17,7 +17,7 @@ from bot.store.engine import change
 from bot.store.schema import collections as collection_table
 from bot.store.schema import documents as document_table
 from bot.store.turns import TurnStore
-from bot.store.unanswered import UnansweredQuestions
+from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.types import Actor, Audience, Card, Incoming, Place, Recipient, Visibility
 from bot.unanswered.asking import A_DAY, NOW, Asking, AskReply
 from retrieval.i18n import Text
@@ -273,6 +273,18 @@ async def test_a_question_is_brought_to_one_person_once(town: Town) -> None:
     assert [link.url for link in row.links] == ["https://team.example/1"]
     (question,) = await town.questions.of_turn(turn)
     assert {action.questions for action in row.actions} == {(question.id,)}
+
+
+async def test_a_card_says_whether_nothing_was_found_or_the_answer_is_doubted(town: Town) -> None:
+    await town.document("refunds.md", "U5")
+    await town.press(await town.asked())
+    turn = await town.asked(MISS)
+    miss = MissedQuestion(turn, "Where is the key?", "unknown", (), None, TEAM, None, town.now)
+    await town.questions.add(miss)
+    await town.press(turn)
+    doubted, unknown = (card.rows[0].details[0] for _, card in town.posted)
+    assert doubted == "Person 1 asks this, and I was not sure of an answer."
+    assert unknown == "Person 1 asks this, and I found nothing about it."
 
 
 async def test_what_was_brought_to_a_person_late_is_in_the_digest_after(town: Town) -> None:

@@ -47,6 +47,10 @@ _THREAD = Text(en="Thread", ja="スレッド")
 _CLOSE_THREAD = Text(en="Close the thread", ja="スレッドを閉じる")
 _EARLIER = Text(en="Earlier messages", ja="以前のメッセージ")
 _EMPTY = Text(
+    en="Nobody has written here yet. Mention @kotae with a question.",
+    ja="まだメッセージはありません。@kotae を付けて質問してください。",
+)
+_EMPTY_WITH_SAMPLES = Text(
     en="Nobody has written here yet. Mention @kotae with a question, or try one of these:",
     ja="まだメッセージはありません。@kotae を付けて質問するか、次の例を試してください。",
 )
@@ -225,7 +229,8 @@ class _Channel:
         if not found and any(info.name == SAMPLE for info in await app.knowledge.collections(self._who.readers)):
             found = [question.to(self._language) for question in _SAMPLES]
         samples = {text: partial(self._sample, text) for text in found}
-        await self._main.fill(_EMPTY.to(self._language), _EARLIER.to(self._language), samples)
+        empty = _EMPTY_WITH_SAMPLES if samples else _EMPTY
+        await self._main.fill(empty.to(self._language), _EARLIER.to(self._language), samples)
 
     async def _sample(self, text: str) -> None:
         await self._send(f"{MENTION}{text}", None)
@@ -421,7 +426,11 @@ class _Channel:
     ) -> Callable[[Callable[[str | None, str | None, list[str]], Awaitable[None]]], None]:
         """Three fields; the returned function puts the button under them that does something with their values."""
         language = self._language
-        which = ui.input(_MODEL.to(language, model=usual), value=model or "").classes("full-width")
+        models = list(dict.fromkeys((*self._site.app.settings.models_set_up, *([model] if model else []))))
+        which = ui.select(
+            models, value=model, label=_MODEL.to(language, model=usual), new_value_mode="add-unique", clearable=True
+        )
+        which.classes("full-width").mark("model")
         how = ui.select(strategies, value=strategy or "", label=_STRATEGY.to(language)).classes("full-width")
         where = (
             ui.select(

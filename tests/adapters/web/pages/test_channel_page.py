@@ -1,5 +1,6 @@
 """The browser's channel as its members see it: asked, watched, voted on, and what is not for everybody."""
 
+import pytest
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 from nicegui.testing import User
@@ -10,6 +11,7 @@ from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.visitor import Site
 from agent.events import Citation
 from agent.grounding.quantities import squeeze
+from bot.config.settings import DEFAULT_GEMINI
 from bot.records import BotMessage, RoomMessage
 from bot.turns.event_json import citation_json
 from tests.adapters.acting import until
@@ -255,11 +257,26 @@ async def test_wrong_choices_are_said(visit: Visit, site: Site) -> None:
     user.find(kind=ui.button, content="tune").click()
     await sees(user, "このルーム全体の設定")
     with user:
-        for one in user.find(kind=ui.input).elements:
-            one.set_value("nobody:nothing")
+        for one in user.find(marker="model", kind=ui.select).elements:
+            one.set_options([*one.options, "nobody:nothing"], value="nobody:nothing")
     user.find(content="OK", kind=ui.button).click()
     await sees(user, "「nobody:nothing」というモデルはありません")
     assert (await site.web.preferences(AKI, GENERAL)).model is None
+
+
+@pytest.mark.parametrize("options", [{"GEMINI_API_KEY": "AIza-not-used", "KOTAE_MODEL": "extractive"}])
+async def test_a_model_is_chosen_from_those_that_are_set_up(visit: Visit, site: Site) -> None:
+    user = visit()
+    await user.open("/app/")
+    user.find(kind=ui.button, content="tune").click()
+    await sees(user, "Model (empty: extractive)")
+    offered = [one.options for one in user.find(marker="model", kind=ui.select).elements]
+    assert offered == [["extractive", DEFAULT_GEMINI]] * 2
+    with user:
+        for one in user.find(marker="model", kind=ui.select).elements:
+            one.set_value("extractive")
+    agree(user, "OK")
+    await until(lambda: site.web.preferences(AKI, GENERAL), lambda room: room.model == "extractive")
 
 
 async def test_a_person_is_asked_from_an_unsure_answer(visit: Visit, site: Site) -> None:
@@ -349,3 +366,19 @@ async def test_a_new_room_offers_questions_to_click(visit: Visit, site: Site) ->
     await other.open("/app/?room=leads")
     await sees(other, "出張の日当はいくらですか？")  # asked in public, and answered
     assert len(other.find(marker="sample").elements) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "Nobody has written here yet"), ("ja", "まだメッセージはありません")]
+)
+async def test_a_new_room_promises_no_examples_where_it_has_none(
+    visit: Visit, site: Site, language: str, said: str
+) -> None:
+    for info in await site.app.knowledge.collections(site.app.readers):
+        await site.app.knowledge.drop_collection(info.name, site.app.readers, "en")
+    user = visit("aki", language)
+    await user.open("/app/")
+    await sees(user, said)
+    await user.should_not_see("or try one of these")
+    await user.should_not_see("次の例")
+    await user.should_not_see(marker="sample")
