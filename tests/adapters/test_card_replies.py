@@ -87,12 +87,6 @@ class Room(ABC):
         try:
             await until(same)
         except TimeoutError:
-            print(
-                [
-                    (p.about, p.thread, p.message, p.data)
-                    for p in await self.bot.outbox.confirms(Place("slack", "T0TEAM", "C1"), self.card)
-                ]
-            )
             raise AssertionError(await self.under_card()) from None
 
     @abstractmethod
@@ -317,7 +311,7 @@ async def test_what_is_written_after_the_answer_was_saved_can_be_added_to_it(roo
 
     (told,) = await until(corrected)
     assert LIMIT in told and len(await room.told()) == 2
-    await room.says("lol")
+    await room.says("Lunch is ready.")
     await room.wait_for("Saved", "Saved", "Add this reply")
     await room.presses("Add this", NO)
     await room.wait_for("Saved", "Saved")

@@ -115,7 +115,7 @@ async def test_a_weeks_digest_is_answered_and_the_next_question_is_answered_from
             again = await slack.says("C2", "U2", f"@kotae {asked_ja}")
             (answer,) = await slack.wait_for(told(slack, again, "甘口・中辛・辛口"), timeout=30)
             assert (
-                "Q&A" in answer.shown
+                "（answers、" in answer.shown
                 and not (await app.bot.experts.open(Place("slack", "T0TEAM", "C2"), Audience("public"))).shown
             )
 
