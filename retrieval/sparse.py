@@ -24,7 +24,7 @@ from retrieval.text import normalise
 from retrieval.types import SparseVector
 
 DICTIONARY = "small"
-TOKENIZER = f"kotae 2, sudachidict-{DICTIONARY} {metadata.version(f'sudachidict-{DICTIONARY}')}"
+TOKENIZER = f"kotae 3, sudachidict-{DICTIONARY} {metadata.version(f'sudachidict-{DICTIONARY}')}"
 """Names everything that decides which terms a text has. Vectors of two names never meet in one store."""
 _FOLDER = Path(str(files(f"sudachidict_{DICTIONARY}")))
 
@@ -35,6 +35,8 @@ B = 0.75
 _LATIN = r"[0-9a-z\u00df-\u024f]"
 _RUN = re.compile(rf"{_LATIN}+(?:[._'\-]+{_LATIN}+)*(?:(?<![0-9a-z][a-z])(?:\+\+|\#)(?!{_LATIN}))?")
 _PARTS = re.compile(r"[._\-]+")
+_CAMEL = re.compile(r"(?<![0-9A-Za-z])[A-Za-z]*[a-z][A-Z][A-Za-z]*(?![0-9A-Za-z])")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _MEASURE = re.compile(r"(\d+(?:\.\d+)?)([a-z]+)")
@@ -115,7 +117,7 @@ class SparseEncoder:
 
         Those of Latin runs come first, each part in reading order.
         """
-        latin, rest = _split(text)
+        latin, rest = _split(_CAMEL.sub(_joined, text))
         found = [term for run in latin for term in _latin_terms(run)]
         for piece in _pieces(rest):
             found += self._japanese(piece)
@@ -177,6 +179,13 @@ def _split(text: str) -> tuple[list[str], str]:
     """The Latin runs of the normalised text, and the rest with a space in the place of each."""
     text = _THOUSANDS.sub("", normalise(text).replace("\u2019", "'"))
     return _RUN.findall(text), _RUN.sub(" ", text)
+
+
+def _joined(camel: re.Match[str]) -> str:
+    """`DiskAlmostFull` as `Disk_Almost_Full`. Two words are a name of their own (who asks about Java does not mean
+    JavaScript), and so is what has a letter by itself (LaTeX)."""
+    parts = _HUMP.split(camel.group())
+    return "_".join(parts) if len(parts) > 2 and all(len(part) > 1 for part in parts) else camel.group()
 
 
 def _pieces(text: str) -> Iterator[str]:

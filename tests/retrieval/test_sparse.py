@@ -95,6 +95,10 @@ def test_spellings_of_one_thing_have_the_same_terms(one: str, other: str) -> Non
         ("on Node.js", "node"),
         ("16GBのメモリー", "16 GB"),
         ("16GBのメモリー", "gb"),
+        ("## DiskAlmostFull", "almost"),
+        ("## DiskAlmostFull", "diskalmostfull"),
+        ("DiskAlmostFullが鳴ったら", "disk"),
+        ("getHTTPResponse()", "http"),
     ],
 )
 def test_an_identifier_is_found_whole_and_by_its_parts(written: str, asked: str) -> None:
@@ -210,3 +214,8 @@ def test_loading_the_dictionary_leaves_none_of_it_in_the_process() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"
+
+
+@pytest.mark.parametrize("name", ["iPhone", "LaTeX", "DevOps2", "McDonald's", "JavaScript", "FAQs"])
+def test_a_name_that_is_one_word_stays_whole(name: str) -> None:
+    assert len(ENCODER.terms(name)) == 1
