@@ -25,6 +25,16 @@ Visit = Callable[..., User]
 user.open("/app/search")`."""
 
 
+class _Patient(User):
+    """Waits for what it should see, or should not see any more, 30 s and not NiceGUI's .3 s."""
+
+    async def should_see(self, *about: Any, **more: Any) -> None:
+        await super().should_see(*about, **{"retries": 300} | more)
+
+    async def should_not_see(self, *about: Any, **more: Any) -> None:
+        await super().should_not_see(*about, **{"retries": 600} | more)
+
+
 @pytest.fixture
 def options() -> dict[str, Any]:
     """Settings of the site; a test that needs others has its own fixture of this name."""
@@ -56,7 +66,7 @@ async def visit(site: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vi
                 cookies={AS: member, LANGUAGE: language} | ({ZONE: zone} if zone else {}),
             )
             clients.append(client)
-            return User(client)
+            return _Patient(client)
 
         try:
             yield come
