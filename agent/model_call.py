@@ -112,22 +112,27 @@ async def _reply(
 ) -> ModelMessage:
     speech = Speech(heard)
     message: ModelMessage | None = None
-    streamed = False
+    begun = streamed = False
     said = model.converse(messages, tools, schema=schema, effort=effort)
-    async with aclosing(cast(AsyncGenerator[Part, None], said)) as parts:
-        begun = False
-        while (part := await _next(parts, begun, until)) is not None:
-            begun = True
-            match part:
-                case ThoughtPart(text):
-                    speech.think(text)
-                case TextPart(text) if schema is None:
-                    streamed = True
-                    speech.say(text)
-                case ToolCall():
-                    speech.pause()
-                case ModelMessage():
-                    message = part
+    try:
+        async with asyncio.timeout_at(until), aclosing(cast(AsyncGenerator[Part, None], said)) as parts:
+            with due(until):
+                async for part in parts:
+                    begun = True
+                    match part:
+                        case ThoughtPart(text):
+                            speech.think(text)
+                        case TextPart(text) if schema is None:
+                            streamed = True
+                            speech.say(text)
+                        case ToolCall():
+                            speech.pause()
+                        case ModelMessage():
+                            message = part
+    except ModelUnavailable as error:
+        if begun and error.why == "down":
+            raise _BrokenOffError(str(error)) from error
+        raise
     if message is None:
         raise ModelProtocolError("the model's stream had no message at its end")
     if schema is None and not streamed:
@@ -151,19 +156,6 @@ def _with_written_calls(message: ModelMessage, before: Sequence[Message]) -> Mod
     count = sum(len(each.calls) for each in before if isinstance(each, ModelMessage))
     calls = tuple(ToolCall(f"written-{count + at}", *call) for at, call in enumerate(written, 1))
     return replace(message, text=text, calls=calls, raw=None)
-
-
-async def _next(parts: AsyncGenerator[Part, None], begun: bool, until: float | None) -> Part | None:
-    """The next part, or None at the end. The limit is on the waiting, never on what the caller does between parts."""
-    try:
-        async with asyncio.timeout_at(until):
-            with due(until):
-                part: Part | None = await anext(parts, None)
-    except ModelUnavailable as error:
-        if begun and error.why == "down":
-            raise _BrokenOffError(str(error)) from error
-        raise
-    return part
 
 
 # -- what is said, sorted ---------------------------------------------------------------------------------------------

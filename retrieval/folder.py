@@ -55,6 +55,9 @@ class Made:
     tokenizer: str
     format: int = _FORMAT
 
+    def same_embedder(self, other: "Made") -> bool:
+        return (self.embedder, self.dimensions) == (other.embedder, other.dimensions)
+
     def __str__(self) -> str:
         return f"{self.embedder} ({self.dimensions} d, {self.tokenizer}, format {self.format})"
 

@@ -14,7 +14,7 @@ from bot.doctor.machine import FREE_SOME, START
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
 from bot.knowledge.identity import Identity, trouble
-from bot.knowledge.vector_store import make_stores
+from bot.knowledge.vector_store import EARLIER, make_stores
 from bot.records import DocumentRow
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
@@ -362,6 +362,8 @@ async def store(settings: Settings) -> Sequence[Remark]:
     except (SettingsError, RAGToolError):
         return [warning(_EMBEDDER_FIRST, _EMBEDDER_THEN)]
     if rows and row is not None and (was := Made(row.embedder, row.dimensions, row.tokenizer)) != made:
+        if was.same_embedder(made):
+            return [fault(EARLIER, _ANEW)]
         return [fault(filled(_OTHER, was=str(was), wanted=str(made)), _SET_BACK)]
 
     async def known() -> Identity:

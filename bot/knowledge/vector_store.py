@@ -38,6 +38,10 @@ _OTHER = Text(
     "で再インデックスするか、KOTAE_EMBEDDER "
     "を元に戻してください。",
 )
+EARLIER = Text(
+    en="The search index of this home was made by another version of Kotae. Build it anew with `kotae reindex`.",
+    ja="このホームの検索インデックスは別のバージョンの Kotae で作られています。`kotae reindex` で作り直してください。",
+)
 _LOST = Text(
     en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",
     ja="検索インデックスから一部の文書が失われています。`kotae reindex` で作り直してください。",
@@ -129,7 +133,8 @@ async def open_vectors(
     )
     fits = made_of(row) == wanted
     if not fits and rebuild is None and await data.documents.listed():
-        raise SettingsError(filled(_OTHER, was=row.embedder, wanted=embedder.name))
+        same = made_of(row).same_embedder(wanted)
+        raise SettingsError(EARLIER if same else filled(_OTHER, was=row.embedder, wanted=embedder.name))
     async with AsyncExitStack() as stack:
         index = await stores.open(wanted) if fits else None
         if index is not None:

@@ -18,12 +18,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from bot.app import running
 from bot.config.settings import Settings
 from bot.doctor import data as doctor_data
 from bot.doctor import machine, processes, services
 from bot.doctor.findings import Check, Finding, Remark, Subject, fault, fine
 from bot.doctor.machine import old_sqlite, short_of_disk, short_of_machine
 from bot.doctor.run import as_json, diagnose, examine, report, status
+from bot.errors import SettingsError
+from bot.logs import Redactor
 from bot.store.engine import connect
 from bot.store.processes import Processes
 from bot.store.retention_clock import RetentionClock
@@ -582,6 +585,16 @@ async def test_an_index_of_another_embedder(tmp_path: Path, monkeypatch: pytest.
         "混在",
         "kotae reindex",
     )
+
+
+async def test_an_index_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = await taught(tmp_path, monkeypatch)
+    with closing(sqlite3.connect(database(tmp_path))) as db, db:
+        db.execute("UPDATE indexes SET tokenizer = 'words 1'")
+    expect(await found("store", settings), "fault", "another version of Kotae", "kotae reindex", "別のバージョン")
+    with pytest.raises(SettingsError, match="another version of Kotae"):
+        async with running(settings, Redactor()):
+            pass
 
 
 async def test_an_index_with_other_contents_than_the_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
