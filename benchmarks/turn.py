@@ -8,6 +8,7 @@ review. A question's vector is looked up instead of computed; what the embedder 
 
 import argparse
 import asyncio
+import gc
 import statistics
 import tempfile
 import time
@@ -199,6 +200,8 @@ async def measure(home: Path, texts: Texts, chunks: int, count: int) -> tuple[li
     answers: list[Answered] = []
     embedder = LookedUp(LocalEmbedder(CACHE), {one.text: one.vector for group in asked.values() for one in group})
     async with opened(home, embedder, lambda text: script(asked[text]), spent) as bot:
+        gc.collect()
+        gc.freeze()  # as a bot does that runs for long
         for number, text in enumerate(asked):
             spent.clear()
             message = Incoming(PLACE, f"thread {number // THREAD}", text, "U1", text, Audience("public"), "en")
