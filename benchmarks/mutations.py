@@ -239,6 +239,24 @@ MUTATIONS = (
         ("tests/retrieval/loaders/test_markdown.py::test_cells_over_several_rows_are_written_in_each",),
     ),
     Mutation(
+        "files: what a tab of a page shows is read whichever is open",
+        "retrieval/loaders/page_parts.py",
+        ("        _show(panel)\n", ""),
+        ("tests/retrieval/loaders/test_page_parts.py::test_what_a_tab_shows_stands_under_its_name_whichever_is_open",),
+    ),
+    Mutation(
+        "files: a panel that no tab shows stays hidden",
+        "retrieval/loaders/page_parts.py",
+        ("    if not tabs or len(tabs) != len(panels) or", "    for panel in panels:\n        _show(panel)\n    if not tabs or len(tabs) != len(panels) or"),
+        ("tests/retrieval/loaders/test_page_parts.py::test_what_no_tab_shows_stays_hidden",),
+    ),
+    Mutation(
+        "files: a raised figure is no digit of the number before it",
+        "retrieval/loaders/page_parts.py",
+        ("    _mark_superscripts(soup)\n", ""),
+        ("tests/retrieval/loaders/test_page_parts.py::test_a_raised_figure_is_no_digit_of_the_number_before_it",),
+    ),
+    Mutation(
         "a part of the question is not the whole",
         "agent/extractive/index.py",
         (" and hit.held >= HELD", ""),

@@ -758,4 +758,28 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("self._events = self._events or awatch(", "self._events = awatch("),
         (f"{TESTS}::test_a_folder_tells_of_what_changes_between_two_calls",),
     ),
+    (
+        "Sources: a sitemap that names no page of the site does not empty it",
+        WEBSITE,
+        ("        return found or None\n", "        return found\n"),
+        (f"{SITE}::test_a_sitemap_without_pages_of_the_site_is_none",),
+    ),
+    (
+        "Sources: a packed sitemap is unpacked as far as it may be long",
+        WEBSITE,
+        ('packed = Body("gzip", ParsingLimits().file)', 'packed = Body("gzip", 2**40)'),
+        (f"{SITE}::test_a_packed_sitemap_is_read_as_far_as_it_may_be_long",),
+    ),
+    (
+        "Sources: a page at several addresses stays at the one that is known",
+        WEBSITE,
+        ("for url in sorted(self._pages, key=lambda url: url not in self._known):", "for url in self._pages:"),
+        (f"{SITE}::test_a_page_at_several_addresses_is_one",),
+    ),
+    (
+        "Sources: a page at several addresses is one document",
+        WEBSITE,
+        (" if at[page.version] == url}", "}"),
+        (f"{SITE}::test_a_page_at_several_addresses_is_one",),
+    ),
 )

@@ -399,3 +399,66 @@ async def test_an_address_is_one_of_a_website(wrong: str) -> None:
     with pytest.raises(SourceError) as refused:
         check_address(wrong)
     assert "secret" not in str(refused.value)
+
+
+async def test_a_sitemap_without_pages_of_the_site_is_none(home: Home, site: Site) -> None:
+    site.pages["/sitemap.xml"] = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>'
+    assert len(await looked(home, site)) == 4
+    site.pages["/sitemap.xml"] = "<urlset><url><loc>https://public.example/docs/a.html</loc></url></urlset>"
+    assert len(await looked(home, site)) == 4
+    only = WebsiteSource(f"{site.url}/sitemap.xml", memory=home.folder / "m.json", private=True)
+    with pytest.raises(SourceError, match="names no page of this host"):
+        async with only.look(None, {}):
+            pass
+
+
+async def test_a_packed_sitemap_is_read_as_far_as_it_may_be_long(home: Home, site: Site) -> None:
+    def answer(sitemap: bytes) -> Callable[[web.Request], web.StreamResponse]:
+        return lambda request: web.Response(body=gzip.compress(sitemap), content_type="application/gzip")
+
+    site.pages["/robots.txt"] = f"Sitemap: {site.url}/sitemap.xml.gz\n"
+    site.answers["/sitemap.xml.gz"] = answer(f"<urlset><url><loc>{site.url}/docs/b</loc></url></urlset>".encode())
+    assert await looked(home, site) == ["/docs/b"]
+    site.answers["/sitemap.xml.gz"] = answer(b"<urlset>" + b" " * 50_000_000)
+    with pytest.raises(SourceError, match="too long"):
+        await looked(home, site)
+
+
+async def test_a_page_at_several_addresses_is_one(home: Home, site: Site) -> None:
+    site.pages["/docs/"] = html("Docs", "All about piers.", "index.html", "?from=mail", "b?x=1", "b", "b/", "a.html")
+    for path in ("/docs/index.html", "/docs/?from=mail"):
+        site.pages[path] = site.pages["/docs/"]
+    site.pages["/docs/b/"] = site.pages["/docs/b?x=1"] = site.pages["/docs/b"]
+    assert (await follow(home, site)).added == 4
+    assert {row.url for row in await home.library.documents.listed()} == {
+        f"{site.url}/docs/{path}" for path in ("", "b?x=1", "a.html", "c.html?x=1")
+    }
+    site.pages["/docs/"] = html("Docs", "All about piers.", "b", "b?x=1", "a.html")
+    report = await home.sync()
+    assert (report.added, report.removed, report.replaced) == (0, 0, 1)  # it stays where it is known
+
+
+async def test_the_host_counts_however_it_is_written(home: Home, site: Site) -> None:
+    port = site.url.rpartition(":")[2]
+    site.pages["/docs/"] = html(
+        "Docs", "All.", f"https://127.0.0.1:{port}/docs/b", f"HTTP://127.0.0.1:{port}/docs/a.html"
+    )
+    assert await looked(home, site) == ["/docs/", "/docs/a.html", "/docs/b", "/docs/c.html?x=1"]
+    assert check_address("https://Wiki.Example:443/Docs") == "https://wiki.example/Docs"
+    assert check_address("http://wiki.example:443/") == "http://wiki.example:443/"
+
+
+async def test_the_date_of_the_sitemap_goes_before_that_of_the_file(home: Home, site: Site) -> None:
+    site.pages["/sitemap.xml"] = (
+        f"<urlset><url><loc>{site.url}/docs/a.html</loc><lastmod>2025-11-03T08:00:00+09:00</lastmod></url>"
+        f"<url><loc>{site.url}/docs/b</loc></url></urlset>"
+    )
+    await follow(home, site)
+    rows = {row.name: row.changed_at for row in await home.library.documents.listed()}
+    assert rows == {"docs/a.html": "2025-11-03", "docs/b.html": "2026-03-02"}
+
+
+async def test_the_source_of_a_page_that_lies_beside_it_is_no_page(home: Home, site: Site) -> None:
+    site.pages["/docs/"] = html("Docs", "All about piers.", "_sources/index.rst.txt")
+    site.pages["/docs/_sources/index.rst.txt"] = "All about piers."
+    assert await looked(home, site) == ["/docs/"]

@@ -37,8 +37,9 @@ def test_tabs_in_a_tab_have_names_of_their_own() -> None:
 
 
 def test_what_no_tab_shows_stays_hidden() -> None:
-    shown = text('<div role="tabpanel">One</div><div role="tabpanel" hidden>Two</div>')
-    assert shown == "One"
+    assert text('<div role="tabpanel">One</div><div role="tabpanel" hidden>Two</div>') == "One"
+    more = DOCUSAURUS_TABS.replace("</ul>", '<li role="tab">By fax</li></ul>')
+    assert "4 days" in text(more) and "15 days" not in text(more)
 
 
 def test_a_fold_out_answer_of_the_main_part_is_not_hidden_and_a_menu_is() -> None:
