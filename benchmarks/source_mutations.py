@@ -782,4 +782,28 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (" if at[page.version] == url}", "}"),
         (f"{SITE}::test_a_page_at_several_addresses_is_one",),
     ),
+    (
+        "Sources: a site that is built anew says what it said",
+        "bot/knowledge/documents.py",
+        ("if known and _says_the_same(row, known, document.date):", "if False:"),
+        (f"{SITE}::test_a_site_that_is_built_anew_says_what_it_said",),
+    ),
+    (
+        "Sources: a page that states another date has changed",
+        "bot/knowledge/documents.py",
+        (' and date in (\n        "",\n        known.changed_at,\n    )', ""),
+        (f"{SITE}::test_a_site_that_is_built_anew_says_what_it_said",),
+    ),
+    (
+        "Sources: a page of a website at another place keeps its document",
+        SYNC,
+        ("        if not gone:\n            return\n        pages", "        return\n        pages"),
+        (f"{SITE}::test_a_page_at_another_place_keeps_its_document",),
+    ),
+    (
+        "Sources: until a page has moved its new place counts as not read",
+        SYNC,
+        ('page.ref, FollowedPage("", copy.id))', "page.ref, FollowedPage(page.version, copy.id))"),
+        (f"{SITE}::test_a_move_that_is_cut_short_is_done_by_the_next_look",),
+    ),
 )

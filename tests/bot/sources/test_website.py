@@ -5,11 +5,13 @@ import gzip
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from bot.knowledge.documents import KnowledgeBase
 from bot.sources.addresses import resolved
 from bot.sources.base import PageError, SourceError
 from bot.sources.sources import NewSource
@@ -462,3 +464,72 @@ async def test_the_source_of_a_page_that_lies_beside_it_is_no_page(home: Home, s
     site.pages["/docs/"] = html("Docs", "All about piers.", "_sources/index.rst.txt")
     site.pages["/docs/_sources/index.rst.txt"] = "All about piers."
     assert await looked(home, site) == ["/docs/"]
+
+
+async def test_a_site_that_is_built_anew_says_what_it_said(home: Home, site: Site) -> None:
+    await follow(home, site)
+    before = {row.name: row for row in await home.library.documents.listed()}
+    for path in site.pages:
+        site.pages[path] += "<footer>Built by 9f3a71</footer>"
+    site.answers["/docs/a.html"] = lambda request: web.Response(
+        text=site.pages["/docs/a.html"],
+        content_type="text/html",
+        headers={"Last-Modified": "Tue, 03 Mar 2026 10:00:00 GMT"},
+    )
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (0, 0, 0)
+    assert {row.name: row for row in await home.library.documents.listed()} == before
+    site.pages["/docs/b"] += '<meta name="last-modified" content="2026-03-04">'
+    assert (await home.sync()).replaced == 1
+    (row,) = [row for row in await home.library.documents.listed() if row.name == "docs/b.html"]
+    assert row.changed_at == "2026-03-04"
+
+
+async def test_a_page_at_another_place_keeps_its_document(home: Home, site: Site) -> None:
+    await follow(home, site)
+    before = {row.title: row.id for row in await home.library.documents.listed()}
+    moved = {"/docs/": "/docs/", "/docs/a.html": "/docs/new/a", "/docs/b": "/docs/new/b", "/docs/c.html?x=1": "/docs/c"}
+    site.pages = {to: site.pages[path] for path, to in moved.items()}
+    site.pages["/docs/"] = html("Docs", "All about piers.", *list(moved.values())[1:])
+    site.pages["/docs/new/b"] = html("B", "Pier two is open.", "/docs/c")
+    report = await home.sync()
+    assert (report.renamed, report.added, report.removed, report.gone) == (3, 0, 0, 0)
+    rows = {row.title: row for row in await home.library.documents.listed()}
+    assert (
+        rows["A"].id == before["A"]
+        and rows["A"].url == f"{site.url}/docs/new/a"
+        and rows["A"].name == "docs/new/a.html"
+    )
+    assert "Pier one is open." in " ".join(await home.library.found("pier one open"))
+    report = await home.sync()
+    assert (report.renamed, report.added, report.replaced, report.removed) == (0, 0, 0, 0)
+
+
+class Dying:
+    """What a sync works with, until it dies at one of its calls."""
+
+    def __init__(self, knowledge: KnowledgeBase, call: str) -> None:
+        self._knowledge, self._call = knowledge, call
+
+    def __getattr__(self, name: str) -> Any:
+        return self._die if name == self._call else getattr(self._knowledge, name)
+
+    async def _die(self, *given: object, **named: object) -> None:
+        raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("call", ["forget", "rename_document"])
+async def test_a_move_that_is_cut_short_is_done_by_the_next_look(home: Home, site: Site, call: str) -> None:
+    await follow(home, site)
+    before = {row.title: row.id for row in await home.library.documents.listed()}
+    site.pages["/docs/new/a"] = html("A", "Pier one is open.", "/docs/b", "../c.html?x=1")
+    del site.pages["/docs/a.html"]
+    site.pages["/docs/"] = html("Docs", "All about piers.", "new/a", "b")
+    (source,) = await home.store.listed()
+    memory = home.folder / "home" / "sources" / "m.json"
+    sync = Sync(source, home.store, Dying(home.library.knowledge, call), home.library.documents)  # type: ignore[arg-type]
+    with pytest.raises(asyncio.CancelledError):
+        await sync.run(WebsiteSource(source.location, memory=memory, private=True))
+    assert (await home.sync()).removed == 0
+    assert {row.title: row.id for row in await home.library.documents.listed()} == before
+    assert set(await home.store.pages(source.id)) == {f"{site.url}/docs/{p}" for p in ("", "new/a", "b", "c.html?x=1")}
