@@ -257,6 +257,12 @@ MUTATIONS = (
         ("tests/retrieval/loaders/test_page_parts.py::test_a_raised_figure_is_no_digit_of_the_number_before_it",),
     ),
     Mutation(
+        "files: two columns of a page are not read across for a table above them",
+        "retrieval/loaders/pdf.py",
+        ("with_table if _in_order(texts[number], with_table) else texts[number]", "with_table"),
+        ("tests/retrieval/loaders/test_pdf.py::test_a_table_over_two_columns_of_text_does_not_mix_them",),
+    ),
+    Mutation(
         "a part of the question is not the whole",
         "agent/extractive/index.py",
         (" and hit.held >= HELD", ""),

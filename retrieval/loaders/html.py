@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from copy import copy
-from itertools import islice
+from itertools import islice, takewhile
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
@@ -186,6 +186,7 @@ def spread_cells(soup: BeautifulSoup) -> None:
         reaching: dict[int, tuple[int, Tag]] = {}  # column → how many more rows, the cell
         for row in (row for row in table.find_all("tr") if row.find_parent("table") is table):
             reaching = _spread_row(row, reaching)
+        _join_heads(table)
 
 
 def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tuple[int, Tag]]:
@@ -213,6 +214,20 @@ def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tup
         row.append(_repeated(above))
         place(above, rows - 1)
     return below
+
+
+def _join_heads(table: Tag) -> None:
+    """Several rows of names over a table become one, since Markdown has one: “Per night” over “Hotel” is both."""
+    rows = [row.find_all(["td", "th"], recursive=False) for row in table.find_all("tr")]
+    heads = list(takewhile(lambda row: row and all(cell.name == "th" for cell in row), rows))
+    if not 1 < len(heads) < len(rows) or len({len(row) for row in heads}) > 1 or table.find("table"):
+        return
+    for column in zip(*heads, strict=True):
+        names = dict.fromkeys(" ".join(cell.get_text(" ", strip=True).split()) for cell in column)
+        column[-1].string = " ".join(filter(None, names))
+    for row in heads[:-1]:
+        if row[0].parent is not None:
+            row[0].parent.extract()
 
 
 def _reach(cell: Tag, over: str) -> int:
