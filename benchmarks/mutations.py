@@ -253,7 +253,7 @@ MUTATIONS = (
     Mutation(
         "files: a raised figure is no digit of the number before it",
         "retrieval/loaders/page_parts.py",
-        ("    _mark_superscripts(soup)\n", ""),
+        ("    mark_superscripts(soup)\n", ""),
         ("tests/retrieval/loaders/test_page_parts.py::test_a_raised_figure_is_no_digit_of_the_number_before_it",),
     ),
     Mutation(
@@ -261,6 +261,24 @@ MUTATIONS = (
         "retrieval/loaders/pdf.py",
         ("with_table if _in_order(texts[number], with_table) else texts[number]", "with_table"),
         ("tests/retrieval/loaders/test_pdf.py::test_a_table_over_two_columns_of_text_does_not_mix_them",),
+    ),
+    Mutation(
+        "files: clauses of Word have the numbers that it counts",
+        "retrieval/loaders/word.py",
+        ("        if \"word/numbering.xml\" in parts:\n            document", "        if False:\n            document"),
+        ("tests/retrieval/loaders/test_word.py::test_clauses_have_the_numbers_that_word_counts",),
+    ),
+    Mutation(
+        "files: numbers of Word that make no sense do not cost the file",
+        "retrieval/loaders/word.py",
+        ("suppress(ParseError, DefusedXmlException, ValueError)", "suppress(ParseError)"),
+        ("tests/retrieval/loaders/test_word.py::test_numbering_that_makes_no_sense_costs_no_more_than_itself",),
+    ),
+    Mutation(
+        "files: a text box of newer Word is read",
+        "retrieval/loaders/word.py",
+        ("    if not boxes or", "    if boxes or"),
+        ("tests/retrieval/loaders/test_word.py::test_the_words_of_a_text_box_are_read_once",),
     ),
     Mutation(
         "a part of the question is not the whole",

@@ -30,7 +30,7 @@ def bring_together(soup: BeautifulSoup) -> None:
         _plain_code(pre)
     _leave_out_contents(soup)
     _leave_out_links(soup)
-    _mark_superscripts(soup)
+    mark_superscripts(soup)
 
 
 def _name_tabs(soup: BeautifulSoup) -> None:
@@ -131,7 +131,7 @@ def _leave_out_links(soup: BeautifulSoup) -> None:
                 around.extract()
 
 
-def _mark_superscripts(soup: BeautifulSoup) -> None:
+def mark_superscripts(soup: BeautifulSoup) -> None:
     """A raised figure is no digit of the number before it: 10⁶, and [1] for a footnote."""
     for raised in soup.find_all("sup"):
         text = raised.get_text(strip=True)
