@@ -21,7 +21,7 @@ _DECLARABLE = re.compile(
 )
 _LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
 _CHANGED = re.compile(
-    r"\blast[ -](?:updated|modified|edited|changed)(?:[ ]on|[ ]at)?\s*[:：]?\s*|(?:最終更新日?|更新日)時?\s*[:：]?\s*",
+    r"\blast[ -](?:updated?|modified|edited|changed)(?:[ ]on|[ ]at)?\s*[:：]?\s*|(?:最終更新日?|更新日)時?\s*[:：]?\s*",
     re.I,
 )
 _BESIDE = 8  # elements and texts after such a label, one of which may say the date
@@ -109,8 +109,8 @@ def _dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
 def _said_dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
     """The date that a page shows behind words such as “Last updated”, if it does so once."""
     said = []
-    for label in soup.find_all(string=_CHANGED):
-        words = _CHANGED.split(label, maxsplit=1)[1]
+    labels = [(text, _CHANGED.split(text, maxsplit=1)[1]) for text in soup.find_all(string=_CHANGED)]
+    for label, words in [*labels, *((sign, "") for sign in soup.find_all(title=_CHANGED))]:
         for beside in islice(label.next_elements, _BESIDE):
             words += str(beside.get("datetime") or "") if isinstance(beside, Tag) else f"{beside} "
         if iso_date(words):

@@ -6,7 +6,7 @@ MediaWiki; w3.org/WAI/ARIA/apg, tabs and accordion.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, Tag
@@ -37,9 +37,7 @@ def _name_tabs(soup: BeautifulSoup) -> None:
     """The name of each tab goes to the head of what it shows, and what it shows is no longer hidden. Inner boxes come
     first: their parts are not those of the outer ones."""
     for names in reversed(soup.select('[role="tablist"]')):
-        tabs = names.select('[role="tab"]')
-        panels = names.parent.select('[role="tabpanel"]') if names.parent else []
-        _name_parts(names, tabs, panels)
+        _name_parts(names, names.select('[role="tab"]'), list(_panels(names)))
     for names in reversed([label.parent for label in soup.select("label:not(:has(~ label))") if label.parent]):
         beside = names.find_next_sibling()
         labels = names.find_all("label", recursive=False)
@@ -48,23 +46,34 @@ def _name_tabs(soup: BeautifulSoup) -> None:
             _name_parts(names, labels, beside.find_all(True, recursive=False))
 
 
+def _panels(names: Tag) -> Iterator[Tag]:
+    """What the tabs beside it show: the panels that follow, or those in what follows."""
+    beside = names.find_next_sibling()
+    if beside is not None and beside.get("role") != "tabpanel":
+        yield from beside.find_all(role="tabpanel", recursive=False)
+    while beside is not None and beside.get("role") == "tabpanel":
+        yield beside
+        beside = beside.find_next_sibling()
+
+
 def _name_parts(names: Tag, tabs: Sequence[Tag], panels: Sequence[Tag]) -> None:
     if not tabs or len(tabs) != len(panels) or any(panel.find(["input", "select"]) for panel in panels):
         return
     for tab, panel in zip(tabs, panels, strict=True):
         _show(panel)
         del panel["role"]
-        name = BeautifulSoup("<p><strong></strong></p>", "html.parser").p
-        assert name is not None and name.strong is not None
-        name.strong.string = tab.get_text(" ", strip=True)
+        name = Tag(name="p")
+        name.append(Tag(name="strong"))
+        name.contents[0].append(tab.get_text(" ", strip=True))  # type: ignore[attr-defined]
         panel.insert(0, name)
     names.extract()
 
 
 def _unfold(soup: BeautifulSoup) -> None:
     """What a reader of the text can fold out by a button in it is not hidden."""
+    by_id = {str(part["id"]): part for part in soup.select("[id]")}
     for button in soup.select("main [aria-controls][aria-expanded], article [aria-controls][aria-expanded]"):
-        if button.find_parent("nav") is None and (folded := soup.find(id=str(button["aria-controls"]))):
+        if button.find_parent("nav") is None and (folded := by_id.get(str(button["aria-controls"]))):
             _show(folded)
     for found in soup.select('[hidden="until-found"]'):
         del found["hidden"]
@@ -82,7 +91,7 @@ def _plain_code(pre: Tag) -> None:
         number.extract()
     table = pre.find_parent("table")
     if table is not None and _NUMBERS.fullmatch(pre.get_text()):
-        columns = table.find_all("pre")
+        columns = table.find_all("pre", limit=3)
         if (
             len(columns) == 2
             and columns[0] is pre

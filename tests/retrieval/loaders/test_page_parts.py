@@ -105,6 +105,7 @@ def test_a_list_of_the_headings_is_left_out_and_one_of_something_else_is_not() -
         '<p>Last updated: <time datetime="2026-02-03T10:00:00Z"></time></p>',
         "<footer><ul><li>This page was last edited on 3 February 2026, at 08:12.</li></ul></footer>",
         "<div>最終更新日：2026年2月3日</div>",
+        '<small><span title="最終更新日"><svg><path d="M0"></path></svg></span>\n<span>2026年2月3日</span></small>',
     ],
 )
 def test_the_date_that_a_page_shows_is_its_date(said: str) -> None:
