@@ -710,7 +710,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Website: a sitemap that was there is not done without",
         WEBSITE,
-        ("if given or url in self._remembered or (", "if given or ("),
+        ("if only or url in self._remembered or (", "if only or ("),
         (f"{SITE}::test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it",),
     ),
     (

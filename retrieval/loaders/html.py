@@ -11,7 +11,7 @@ from bs4.element import Comment, Tag
 
 from retrieval.loaders.dates import iso_date, stated
 from retrieval.loaders.encodings import decode
-from retrieval.loaders.page_parts import bring_together
+from retrieval.loaders.implied.web import bring_together
 
 _DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
 _CODECS = {"shift_jis": "cp932", "x-sjis": "cp932", "sjis": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932"}

@@ -15,11 +15,11 @@ from openpyxl.utils import column_index_from_string  # type: ignore[import-untyp
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
+from retrieval.loaders.implied.web import mark_superscripts
+from retrieval.loaders.implied.word import written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
-from retrieval.loaders.page_parts import mark_superscripts
 from retrieval.loaders.tables import Written, names_columns, write_rows
-from retrieval.loaders.word import written_out
 from retrieval.types import QAPair
 
 _UNDERLINE = re.compile(r"</?u>")

@@ -47,7 +47,7 @@ def _name_tabs(soup: BeautifulSoup) -> None:
 
 
 def _panels(names: Tag) -> Iterator[Tag]:
-    """What the tabs beside it show: the panels that follow, or those in what follows."""
+    """Panels that the tabs beside them show: those that follow, or those in the element that follows."""
     beside = names.find_next_sibling()
     if beside is not None and beside.get("role") != "tabpanel":
         yield from beside.find_all(role="tabpanel", recursive=False)
@@ -70,7 +70,7 @@ def _name_parts(names: Tag, tabs: Sequence[Tag], panels: Sequence[Tag]) -> None:
 
 
 def _unfold(soup: BeautifulSoup) -> None:
-    """What a reader of the text can fold out by a button in it is not hidden."""
+    """Let nothing be hidden that a reader of the text can fold out by a button in it."""
     by_id = {str(part["id"]): part for part in soup.select("[id]")}
     for button in soup.select("main [aria-controls][aria-expanded], article [aria-controls][aria-expanded]"):
         if button.find_parent("nav") is None and (folded := by_id.get(str(button["aria-controls"]))):

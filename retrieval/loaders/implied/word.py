@@ -1,5 +1,5 @@
-"""What Word shows and its file only implies: numbers of clauses and headings that it counts itself, and text boxes.
-They are written out before the file is converted, which knows lists of 1, 2, 3 alone.
+"""Numbers of clauses and headings that Word counts itself, and text boxes of its newer versions → text, before the
+file is converted, which knows lists of 1, 2, 3 alone.
 
 Source: ECMA-376 part 1, §17.9 (numbering), §17.18.59 (ST_NumberFormat), part 3 §10 (alternate content).
 """
@@ -54,7 +54,7 @@ class _Numbering:
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """Where its properties stand in the document, and the number and level that it has."""
+    """The place of its properties in the document, and the number and level that it has."""
 
     begin: int
     end: int
