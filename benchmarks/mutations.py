@@ -239,6 +239,48 @@ MUTATIONS = (
         ("tests/retrieval/loaders/test_markdown.py::test_cells_over_several_rows_are_written_in_each",),
     ),
     Mutation(
+        "files: what a tab of a page shows is read whichever is open",
+        "retrieval/loaders/implied/web.py",
+        ("        _show(panel)\n", ""),
+        ("tests/retrieval/loaders/implied/test_web.py::test_what_a_tab_shows_stands_under_its_name_whichever_is_open",),
+    ),
+    Mutation(
+        "files: a panel that no tab shows stays hidden",
+        "retrieval/loaders/implied/web.py",
+        ("    if not tabs or len(tabs) != len(panels) or", "    for panel in panels:\n        _show(panel)\n    if not tabs or len(tabs) != len(panels) or"),
+        ("tests/retrieval/loaders/implied/test_web.py::test_what_no_tab_shows_stays_hidden",),
+    ),
+    Mutation(
+        "files: a raised figure is no digit of the number before it",
+        "retrieval/loaders/implied/web.py",
+        ("    mark_superscripts(soup)\n", ""),
+        ("tests/retrieval/loaders/implied/test_web.py::test_a_raised_figure_is_no_digit_of_the_number_before_it",),
+    ),
+    Mutation(
+        "files: two columns of a page are not read across for a table above them",
+        "retrieval/loaders/pdf.py",
+        ("with_table if _in_order(texts[number], with_table) else texts[number]", "with_table"),
+        ("tests/retrieval/loaders/test_pdf.py::test_a_table_over_two_columns_of_text_does_not_mix_them",),
+    ),
+    Mutation(
+        "files: clauses of Word have the numbers that it counts",
+        "retrieval/loaders/implied/word.py",
+        ("        if \"word/numbering.xml\" in parts:\n            document", "        if False:\n            document"),
+        ("tests/retrieval/loaders/implied/test_word.py::test_clauses_have_the_numbers_that_word_counts",),
+    ),
+    Mutation(
+        "files: numbers of Word that make no sense do not cost the file",
+        "retrieval/loaders/implied/word.py",
+        ("suppress(ParseError, DefusedXmlException, ValueError)", "suppress(ParseError)"),
+        ("tests/retrieval/loaders/implied/test_word.py::test_numbering_that_makes_no_sense_costs_no_more_than_itself",),
+    ),
+    Mutation(
+        "files: a text box of newer Word is read",
+        "retrieval/loaders/implied/word.py",
+        ("    if not boxes or", "    if boxes or"),
+        ("tests/retrieval/loaders/implied/test_word.py::test_the_words_of_a_text_box_are_read_once",),
+    ),
+    Mutation(
         "a part of the question is not the whole",
         "agent/extractive/index.py",
         ("hit.held >= HELD and same", "same"),

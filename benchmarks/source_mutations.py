@@ -710,7 +710,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Website: a sitemap that was there is not done without",
         WEBSITE,
-        ("if given or url in self._remembered or (", "if given or ("),
+        ("if only or url in self._remembered or (", "if only or ("),
         (f"{SITE}::test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it",),
     ),
     (
@@ -757,5 +757,53 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         FOLDER,
         ("self._events = self._events or awatch(", "self._events = awatch("),
         (f"{TESTS}::test_a_folder_tells_of_what_changes_between_two_calls",),
+    ),
+    (
+        "Sources: a sitemap that names no page of the site does not empty it",
+        WEBSITE,
+        ("        return found or None\n", "        return found\n"),
+        (f"{SITE}::test_a_sitemap_without_pages_of_the_site_is_none",),
+    ),
+    (
+        "Sources: a packed sitemap is unpacked as far as it may be long",
+        WEBSITE,
+        ('packed = Body("gzip", ParsingLimits().file)', 'packed = Body("gzip", 2**40)'),
+        (f"{SITE}::test_a_packed_sitemap_is_read_as_far_as_it_may_be_long",),
+    ),
+    (
+        "Sources: a page at several addresses stays at the one that is known",
+        WEBSITE,
+        ("for url in sorted(self._pages, key=lambda url: url not in self._known):", "for url in self._pages:"),
+        (f"{SITE}::test_a_page_at_several_addresses_is_one",),
+    ),
+    (
+        "Sources: a page at several addresses is one document",
+        WEBSITE,
+        (" if at[page.version] == url}", "}"),
+        (f"{SITE}::test_a_page_at_several_addresses_is_one",),
+    ),
+    (
+        "Sources: a site that is built anew says what it said",
+        "bot/knowledge/documents.py",
+        ("if known and _says_the_same(row, known, document.date):", "if False:"),
+        (f"{SITE}::test_a_site_that_is_built_anew_says_what_it_said",),
+    ),
+    (
+        "Sources: a page that states another date has changed",
+        "bot/knowledge/documents.py",
+        (' and date in (\n        "",\n        known.changed_at,\n    )', ""),
+        (f"{SITE}::test_a_site_that_is_built_anew_says_what_it_said",),
+    ),
+    (
+        "Sources: a page of a website at another place keeps its document",
+        SYNC,
+        ("        if not gone:\n            return\n        pages", "        return\n        pages"),
+        (f"{SITE}::test_a_page_at_another_place_keeps_its_document",),
+    ),
+    (
+        "Sources: until a page has moved its new place counts as not read",
+        SYNC,
+        ('page.ref, FollowedPage("", copy.id))', "page.ref, FollowedPage(page.version, copy.id))"),
+        (f"{SITE}::test_a_move_that_is_cut_short_is_done_by_the_next_look",),
     ),
 )

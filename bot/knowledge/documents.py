@@ -151,6 +151,8 @@ class KnowledgeBase:
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 document = document or await self._loader.load(upload.name, upload.data)
                 row = _row(upload, digest, document, known)
+                if known and _says_the_same(row, known, document.date):
+                    return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 async with self._staging(row.id):
                     row = await self._staged(row, document, progress, replaces=known is not None)
                     if await finished(self._show(row, known, row.chunks, document.markdown)):
@@ -530,6 +532,16 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
         changed_at=document.date or iso_date(upload.changed_at or "") or None,
         owner=known.owner if known else None,
         said_in=upload.said_in,
+    )
+
+
+def _says_the_same(row: DocumentRow, known: DocumentRow, date: str) -> bool:
+    """Whether other bytes say what the document says, such as those of a page of a site that was built anew. Then the
+    date, too, is that of what it says, unless the page states another (`date`)."""
+    same = (row.markdown, row.title, row.url, row.author, row.said_in)
+    return same == (known.markdown, known.title, known.url, known.author, known.said_in) and date in (
+        "",
+        known.changed_at,
     )
 
 

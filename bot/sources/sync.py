@@ -87,6 +87,7 @@ class Sync:
         self._keep_gone = keep_gone
         self._progress = progress
         self._readers = Readers(frozenset({source.scope}))
+        self._added: set[str] = set()  # documents
         self.report = SyncReport()
 
     async def run(self, followed: PageSource) -> str | None:
@@ -108,6 +109,8 @@ class Sync:
                 await self._page(listing, page, known.get(page.ref))
             if self._progress and wanted:
                 self._progress(len(wanted), len(wanted))
+            if not self._by_page:
+                await self._moved(listing, [page for ref, page in known.items() if ref not in listing.pages])
             await self._gone([ref for ref in known if ref not in listing.pages], known)
             if self._by_page:
                 pages = (await self._store.pages(self._source.id)).values()
@@ -200,6 +203,7 @@ class Sync:
             return
         if verdict.status == "added":
             self.report.added += 1
+            self._added.add(verdict.document_id or "")
             who = None if self._by_page else person(source.added_by)  # nobody looks after what others say
             if who is not None and verdict.document_id is not None:
                 row = await self._knowledge.document(verdict.document_id, self._readers)
@@ -208,6 +212,30 @@ class Sync:
         self.report.replaced += verdict.status == "replaced"
         noted = FollowedPage(version, verdict.document_id, due_at=fetched.again, people=fetched.people)
         await self._store.note(source.id, page.ref, noted, seen=seen)
+
+    async def _moved(self, listing: Listing, gone: Sequence[FollowedPage]) -> None:
+        """A newer page that says what one says that is gone is that one, at another place: a website does not tell.
+        Until all is done it counts as not read."""
+        if not gone:
+            return
+        pages = await self._store.pages(self._source.id)
+        there = {page.document: ref for ref, page in pages.items() if ref in listing.pages}
+        listed = await self._documents.listed(self._readers, collection=self._source.collection)
+        rows = [row for row in listed if row.author == author_of(self._source)]
+        copies = {(row.markdown, row.title): row for row in rows if row.id in there}
+        left = {page.document for page in gone} - there.keys()
+        for row in (row for row in rows if row.id in left):
+            copy = copies.get((row.markdown, row.title))
+            if copy is None or copy.added_at <= row.added_at:
+                continue
+            del copies[row.markdown, row.title]
+            page = listing.pages[there[copy.id]]
+            await self._store.note(self._source.id, page.ref, FollowedPage("", copy.id))
+            await self._knowledge.forget(copy.id, at_source=True)
+            await self._knowledge.rename_document(row.id, copy.name, page.url, self._readers)
+            await self._store.note(self._source.id, page.ref, FollowedPage(page.version, row.id))
+            self.report.added -= copy.id in self._added
+            self.report.renamed += 1
 
     async def _gone(self, refs: Sequence[str], known: dict[str, FollowedPage]) -> None:
         """A sync that was killed in the middle of a rename has left the document with both pages: it is the one's that

@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import re
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -28,10 +29,12 @@ from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
 from protego import Protego
 
 from bot.sources.base import TOO_MANY, Fetched, Listing, PageError, SourceError, SourcePage
-from bot.sources.web_request import AGENT, WHOLE, AwayError, WebClient, web_client
+from bot.sources.web_request import AGENT, WHOLE, AwayError, Body, WebClient, web_client
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
+from retrieval.loaders.dates import iso_date
 from retrieval.loaders.file_types import SUFFIXES, suffix_of
+from retrieval.loaders.limits import ParsingLimits
 
 DEPTH, PAGES = 5, 2_000
 LINKS, ADDRESSES = 2, 20  # times so many addresses that one page, and all of them, may lead to
@@ -57,6 +60,9 @@ _SECRET = Text(
 )
 _START = Text(en="{url} cannot be read: {why}", ja="{url} を読み込めません: {why}")
 _SITEMAP = Text(en="The sitemap {url} cannot be read: {why}", ja="サイトマップ {url} を読み込めません: {why}")
+_NONE_OF_IT = Text(
+    en="The sitemap {url} names no page of this host.", ja="サイトマップ {url} に、このホストのページがありません。"
+)
 _FORBIDDEN = Text(en="its robots.txt does not allow it", ja="robots.txt で許可されていません")
 _MANY_FAIL = Text(
     en="{n} of {all} pages could not be read, so the rest was not compared.",
@@ -140,7 +146,15 @@ class _Visit:
         await self._walk(listed)
         if len(self._failed) > len(self._pages) / 2:
             raise SourceError(_MANY_FAIL, n=len(self._failed), all=len(self._failed) + len(self._pages))
-        return _Site(self._pages | self._kept(), self._folder, self._dates, self._failed)
+        return _Site(self._once() | self._kept(), self._folder, self._dates, self._failed)
+
+    def _once(self) -> dict[str, SourcePage]:
+        """A page at several addresses (with a question, a slash or index.html behind it, or without) counts once: at
+        the one that is known, else at the first."""
+        at: dict[str, str] = {}
+        for url in sorted(self._pages, key=lambda url: url not in self._known):
+            at.setdefault(self._pages[url].version, url)
+        return {url: page for url, page in self._pages.items() if at[page.version] == url}
 
     def _kept(self) -> dict[str, SourcePage]:
         """Pages that cannot be had now are as they were; new ones are tried again. So are those that only they may have
@@ -164,9 +178,10 @@ class _Visit:
             raise SourceError(_START, url=self._start, why=_FORBIDDEN.en)
 
     async def _sitemap(self) -> dict[str, str] | None:
-        """Its addresses, each with its date; None: there is none, and links are followed."""
-        given = self._start.endswith(".xml")
-        waiting = deque([self._start] if given else [*self._robots.sitemaps, urljoin(self._start, "/sitemap.xml")])
+        """Its addresses of this site, each with its date; None: there are none, and links are followed. Generators that
+        were not told the site's address write a sitemap without any, or with those of another host."""
+        only = self._start.endswith(".xml")
+        waiting = deque([self._start] if only else [*self._robots.sitemaps, urljoin(self._start, "/sitemap.xml")])
         found: dict[str, str] = {}
         read: set[str] = set()
         any_there = False
@@ -178,21 +193,23 @@ class _Visit:
             try:
                 answer = await self._get(url)
                 if answer is None or answer[0].status_code in (404, 410):
-                    if given or url in self._remembered or (any_there and url != urljoin(self._start, "/sitemap.xml")):
+                    if only or url in self._remembered or (any_there and url != urljoin(self._start, "/sitemap.xml")):
                         raise AwayError("404")  # its pages would seem to be gone
                     continue
                 inner, pages = await asyncio.to_thread(_entries, answer[1])
-            except (AwayError, ParseError, DefusedXmlException, ValueError) as error:
+            except (AwayError, ParseError, DefusedXmlException, ValueError, zlib.error) as error:
                 # half a sitemap would have the other half removed
                 raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
             any_there = True
             self.seen[url] = _Page(suffix=".xml")
             waiting += inner
-            found |= pages
+            found |= {page: date for given, date in pages.items() if self._ours(page := self._here(given))}
             self._bound(len(found), ADDRESSES)
             if len(read) > SITEMAPS:
                 raise SourceError(_SITEMAP, url=url, why=f"> {SITEMAPS}")
-        return found if any_there else None
+        if only and not found:
+            raise SourceError(_NONE_OF_IT, url=self._start)
+        return found or None
 
     async def _walk(self, listed: dict[str, str] | None) -> None:
         waiting = deque((url, DEPTH) for url in listed) if listed is not None else deque([(self._start, 0)])
@@ -207,7 +224,9 @@ class _Visit:
             if page is None:
                 continue
             if listed is not None:
-                self._dates.setdefault(url, (listed.get(url) or "")[:10])
+                self._dates[url] = iso_date(listed[url]) or self._dates.get(
+                    url, ""
+                )  # what was served is often a build's
             elif depth < DEPTH:
                 for link in page.links:
                     if link not in met:
@@ -262,7 +281,12 @@ class _Visit:
         return page
 
     def _leads_to(self, url: str, body: bytes) -> list[str]:
-        return [link for link in _links(url, body) if self._ours(link)]
+        return [here for link in _links(url, body) if self._ours(here := self._here(link))]
+
+    def _here(self, url: str) -> str:
+        """An address of this host by the scheme of the start page: many sites name both."""
+        scheme = urlsplit(self._start).scheme
+        return url if not _same_host(url, self._start) else f"{scheme}:{url.partition(':')[2]}"
 
     def _bound(self, count: int, times: int = 1) -> None:
         """Raises SourceError for more than the site may have: what is beyond would seem to be gone."""
@@ -270,10 +294,11 @@ class _Visit:
             raise SourceError(TOO_MANY, most=self._source._most)
 
     def _ours(self, url: str) -> bool:
-        """Of the same host, below the start page's folder."""
+        """Of the same host, below the start page's folder, and a page: Sphinx lays the source of each beside it."""
         start, parts = urlsplit(self._start), urlsplit(url)
         folder = "/" if start.path.endswith(".xml") else start.path.rpartition("/")[0] + "/"
-        return (parts.scheme, parts.netloc) == (start.scheme, start.netloc) and parts.path.startswith(folder)
+        there = (parts.scheme, parts.netloc) == (start.scheme, start.netloc)
+        return there and parts.path.startswith(folder) and "/_sources/" not in parts.path
 
     async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[httpx.Response, bytes] | None:
         """The answer after redirects, all of which stay on the host; None: it leads elsewhere. Raises AwayError,
@@ -340,9 +365,11 @@ def check_address(location: str) -> str:
 
 
 def _plain(url: str) -> str:
-    """Without what only a browser needs, and with the name that its host has in ASCII. Raises ValueError."""
+    """Without what only a browser needs, and with its host as all write it: in ASCII and small letters, without the
+    port that goes without saying. Raises ValueError."""
     parts = urlsplit(url)
-    netloc = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    netloc = (parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()).lower()
+    netloc = netloc.removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ":"))
     return urlunsplit((parts.scheme, netloc, parts.path or "/", parts.query, ""))
 
 
@@ -362,7 +389,12 @@ def _name(url: str, suffix: str) -> str:
 
 def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
     """The sitemaps that an index names, or the pages of a sitemap with their dates; what is no address is left out.
-    Element by element: a tree takes 25 times its file. Raises ParseError, DefusedXmlException, ValueError."""
+    Element by element: a tree takes 25 times its file. Raises ParseError, DefusedXmlException, ValueError, zlib.error,
+    AwayError for one that is too long."""
+    if sitemap.startswith(b"\x1f\x8b"):  # sitemap.xml.gz
+        packed = Body("gzip", ParsingLimits().file)
+        packed.add(sitemap)
+        sitemap = bytes(packed.said)
     inner: list[str] = []
     pages: dict[str, str] = {}
     said: dict[str, str] = {}

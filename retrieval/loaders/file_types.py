@@ -6,7 +6,7 @@ from retrieval.loaders.limits import FileRefused
 
 SUFFIXES = frozenset(
     {".md", ".markdown", ".txt", ".html", ".htm", ".csv", ".tsv", ".json", ".jsonl", ".pdf", ".docx", ".pptx", ".xlsx"}
-    | {".epub"}
+    | {".epub", ".mdx"}
 )
 _ARCHIVES = frozenset({".docx", ".pptx", ".xlsx", ".epub"})
 _OTHERS = {
@@ -15,7 +15,8 @@ _OTHERS = {
     "legacy": {".doc", ".xls", ".ppt", ".dot", ".rtf", ".odt", ".ods", ".odp", ".pages", ".numbers", ".key"},
     "packed": {".zip", ".7z", ".rar", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".lzh"},
 }
-DOCUMENTS = SUFFIXES | (_OTHERS["legacy"] - {".key"})
+_OTHER_MARKUP = frozenset({".rst", ".adoc", ".asciidoc", ".org", ".textile", ".mediawiki", ".wiki", ".ipynb"})
+DOCUMENTS = SUFFIXES | (_OTHERS["legacy"] - {".key"}) | _OTHER_MARKUP
 """Endings of what people take for documents, those included that cannot be read. A .key is more often a secret than a
 talk."""
 _MAGIC = (

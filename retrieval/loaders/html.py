@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator
 from copy import copy
+from itertools import islice, takewhile
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
 from bs4.element import Comment, Tag
 
-from retrieval.loaders.dates import stated
+from retrieval.loaders.dates import iso_date, stated
 from retrieval.loaders.encodings import decode
+from retrieval.loaders.implied.web import bring_together
 
 _DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
 _CODECS = {"shift_jis": "cp932", "x-sjis": "cp932", "sjis": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932"}
@@ -18,6 +20,11 @@ _DECLARABLE = re.compile(
     r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5(?:-hkscs)?|gb18030|euc-kr|cp932|cp1252", re.I
 )
 _LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
+_CHANGED = re.compile(
+    r"\blast[ -](?:updated?|modified|edited|changed)(?:[ ]on|[ ]at)?\s*[:：]?\s*|(?:最終更新日?|更新日)時?\s*[:：]?\s*",
+    re.I,
+)
+_BESIDE = 8  # elements and texts after such a label, one of which may say the date
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _SILENT = (
     "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog,"
@@ -75,10 +82,11 @@ def readable_part(page: str) -> tuple[str, str, str]:
     """HTML of the main content without what is hidden or around it, the page's title and its date (`""` if none)."""
     soup = BeautifulSoup(page, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    date = stated(_dates(soup))
+    date = stated([*_dates(soup), *_said_dates(soup)])
     styles = "\n".join(style.get_text() for style in soup.find_all("style"))
     for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
         comment.extract()
+    bring_together(soup)
     for hidden in [*soup.select(_SILENT), *_hidden(soup), *_hidden_by(styles, soup)]:
         hidden.extract()
     _absolute_links(soup)
@@ -96,6 +104,18 @@ def _dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
             yield str(tag.get(name) or ""), value
     for script in soup.select('script[type="application/ld+json"]'):
         yield from _LINKED_DATA.findall(script.get_text())
+
+
+def _said_dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
+    """The date that a page shows behind words such as “Last updated”, if it does so once."""
+    said = []
+    labels = [(text, _CHANGED.split(text, maxsplit=1)[1]) for text in soup.find_all(string=_CHANGED)]
+    for label, words in [*labels, *((sign, "") for sign in soup.find_all(title=_CHANGED))]:
+        for beside in islice(label.next_elements, _BESIDE):
+            words += str(beside.get("datetime") or "") if isinstance(beside, Tag) else f"{beside} "
+        if iso_date(words):
+            said.append(("revised", words))
+    yield from said if len(said) == 1 else ()
 
 
 def _absolute_links(soup: BeautifulSoup) -> None:
@@ -124,7 +144,7 @@ def _main(soup: BeautifulSoup) -> Tag:
     for selector in ("main", '[role="main"]', "article"):
         found = soup.select(selector)
         if len(found) == 1 and len(found[0].get_text(strip=True)) >= whole * _WORTH:
-            for around in found[0].select('nav, [role="navigation"], header ul, header ol'):
+            for around in found[0].select('nav, [role="navigation"], header ul, header ol, footer:not(blockquote *)'):
                 around.extract()
             return found[0]
     for around in body.select(_AROUND):
@@ -166,6 +186,7 @@ def spread_cells(soup: BeautifulSoup) -> None:
         reaching: dict[int, tuple[int, Tag]] = {}  # column → how many more rows, the cell
         for row in (row for row in table.find_all("tr") if row.find_parent("table") is table):
             reaching = _spread_row(row, reaching)
+        _join_heads(table)
 
 
 def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tuple[int, Tag]]:
@@ -193,6 +214,20 @@ def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tup
         row.append(_repeated(above))
         place(above, rows - 1)
     return below
+
+
+def _join_heads(table: Tag) -> None:
+    """Several rows of names over a table become one, since Markdown has one: “Per night” over “Hotel” is both."""
+    rows = [row.find_all(["td", "th"], recursive=False) for row in table.find_all("tr")]
+    heads = list(takewhile(lambda row: row and all(cell.name == "th" for cell in row), rows))
+    if not 1 < len(heads) < len(rows) or len({len(row) for row in heads}) > 1 or table.find("table"):
+        return
+    for column in zip(*heads, strict=True):
+        names = dict.fromkeys(" ".join(cell.get_text(" ", strip=True).split()) for cell in column)
+        column[-1].string = " ".join(filter(None, names))
+    for row in heads[:-1]:
+        if row[0].parent is not None:
+            row[0].parent.extract()
 
 
 def _reach(cell: Tag, over: str) -> int:

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Iterator, Sequence
 
 from retrieval.loaders.dates import stated
 from retrieval.text import HTML_BLOCKS, HTML_TAGS
@@ -36,11 +37,12 @@ _ADMONITION = re.compile(
     r"[ \t]*(?:\{[^}\n]*\})?[ \t]*$",
     re.MULTILINE,
 )
-_MARKED_BOX = re.compile(
-    r"^(?P<quote>[ \t]*>[ \t]*)\[!\w+\][+-]?[ \t]*(?P<name>[^\n]*)$"  # GitHub, Obsidian
-    r"|^[ \t]*(?:!!!|\?\?\?\+?)[ \t]+[\w -]+?(?:[ \t]+\"(?P<title>[^\"\n]*)\")?[ \t]*$",  # MkDocs
-    re.MULTILINE,
+_MARKED_BOX = re.compile(r"^(?P<quote>[ \t]*>[ \t]*)\[!\w+\][+-]?[ \t]*(?P<name>[^\n]*)$", re.M)  # GitHub, Obsidian
+_INDENTED_BOX = re.compile(  # MkDocs: what stands in the box, or in the tab, is indented below it
+    r"(?P<indent>[ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+[\w -]+?(?:[ \t]+\"(?P<title>[^\"]*)\")?"
+    r"|===[!+]?[ \t]+\"(?P<tab>[^\"]+)\")[ \t]*"
 )
+_INDENT, _DEEPEST = "    ", 8
 _WIKI_LINK = re.compile(r"(?<!!)\[\[(?!\s)(?:[^\[\]\n|]+\|)?(?P<text>[^\[\]\n|]+)(?<!\s)\]\]")
 _ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$|(?<=[)\]*\0])\{:[^{}\n]*\}", re.MULTILINE)
 _IMAGE = re.compile(
@@ -53,6 +55,10 @@ _EMPTY_LINK = re.compile(
 _ANCHOR = re.compile(r"<a\b[^>]*?\bhref\s*=\s*[\"']?(?P<href>[^\"'\s>]+)[^>]*>(?P<text>.*?)</a\s*>", re.DOTALL | re.I)
 _PICTURE = re.compile(r"<img\b[^>]*?\balt\s*=\s*(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)')[^>]*>", re.IGNORECASE)
 _TABLE = re.compile(r"<table\b[^>]*>.*?</table\s*>", re.DOTALL | re.IGNORECASE)
+_SPANS = re.compile(r"<t[dh]\b[^>]*\b(?:row|col)span\s*=", re.I)
+_COMPONENT = re.compile(r"<(?P<name>[A-Z]\w*)\b(?P<given>[^<>]*?)/?>|</(?P<closed>[A-Z]\w*)\s*>")
+_COMPONENT_NAME = re.compile(r"</([A-Z]\w*)\s*>|<([A-Z]\w*)\b[^<>]*/>")  # `<T>` alone is a type, or a place to fill
+_SHOWN = re.compile(r"\b(?:label|title)=(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]([^\"'`{}]*)[\"'`]\})")
 _TAG = re.compile(r"</?(?P<name>[A-Za-z][A-Za-z0-9]*)(?:\s[^<>]*)?/?>")
 
 
@@ -92,11 +98,12 @@ def tidy(text: str) -> str:
         text = silent.sub("", text)
     text = _SHORT_CODE.sub(_short_code, text)
     text = _ADMONITION.sub(_box, _MODULE.sub("", text))
+    text = "\n".join(_out_of_boxes(text.split("\n"), stash))
     text = _WIKI_LINK.sub(lambda link: link["text"], _MARKED_BOX.sub(_box, text))
     text = _ATTRIBUTES.sub("", text)
     text = _TABLE.sub(_table, text)
     text = _ANCHOR.sub(_link, _PICTURE.sub(lambda image: image["double"] or image["single"] or "", text))
-    text = html.unescape(_TAG.sub(_tag, text))
+    text = html.unescape(_TAG.sub(_tag, _without_components(text)))
     text = tidy_images(text)
     return _STASHED.sub(lambda found: stash[int(found[1])] if int(found[1]) < len(stash) else "", text)
 
@@ -128,12 +135,37 @@ def _short_code(found: re.Match[str]) -> str:
 
 
 def _box(found: re.Match[str]) -> str:
-    """How a box around some lines begins or ends (`:::note[Title]`, `!!! note "Title"`, `> [!NOTE] Title`): its
-    title, if it has one."""
+    """How a box around some lines begins or ends (`:::note[Title]`, `> [!NOTE] Title`): its title, if it has one."""
     parts = found.groupdict()
-    title = (parts["name"] or parts["title"] or "").strip()
+    title = (parts["name"] or parts.get("title") or "").strip()
     quote = parts.get("quote") or ""
     return f"{quote}**{title}**" + ("" if quote else "\n") if title else quote
+
+
+def _out_of_boxes(lines: Sequence[str], stash: list[str], depth: int = 0) -> Iterator[str]:
+    """Lines without the marks and the indent of MkDocs's boxes and tabs (`!!! note "Title"`, `=== "Windows"`): indented
+    text is code. `stash`: code by number, which is moved along."""
+    at = 0
+    while at < len(lines):
+        box = _INDENTED_BOX.fullmatch(lines[at])
+        at += 1
+        if box is None or depth > _DEEPEST:
+            yield lines[at - 1]
+            continue
+        indent = box["indent"] + _INDENT
+        body = []
+        while at < len(lines):
+            code = _STASHED.match(lines[at])
+            line = stash[int(code[1])] if code and int(code[1]) < len(stash) else lines[at]
+            if line.strip() and not line.startswith(indent):
+                break
+            if code:
+                stash[int(code[1])] = "\n".join(each.removeprefix(indent) for each in line.split("\n"))
+            body.append(lines[at].removeprefix(indent))
+            at += 1
+        title = box["title"] or box["tab"]
+        yield from (f"**{title}**", "") if title else ("",)
+        yield from _out_of_boxes(body, stash, depth + 1)
 
 
 def _link(anchor: re.Match[str]) -> str:
@@ -143,9 +175,18 @@ def _link(anchor: re.Match[str]) -> str:
 
 def _table(found: re.Match[str]) -> str:
     """An HTML table as a Markdown one; its first row names the columns if it has cells that say so (`<th>`)."""
+    table = found.group()
+    if _SPANS.search(table):
+        from bs4 import BeautifulSoup  # heavy, and few pages have such a table
+
+        from retrieval.loaders.html import spread_cells
+
+        soup = BeautifulSoup(table, "html.parser")
+        spread_cells(soup)
+        table = str(soup)
     rows = [
         [" ".join(_TAG.sub(" ", _ANCHOR.sub(_link, cell)).split()) for cell in re.split(r"</t[dh]\s*>", row)[:-1]]
-        for row in re.split(r"</tr\s*>", found.group())
+        for row in re.split(r"</tr\s*>", table)
     ]
     lines = ["| " + " | ".join(row) + " |" for row in rows if any(row)]
     if lines and not re.search(r"<th\b", found.group(), re.IGNORECASE):
@@ -170,6 +211,20 @@ def _tag(found: re.Match[str]) -> str:
     if name in HTML_BLOCKS:
         return "\n"
     return "" if name in HTML_TAGS else found.group()
+
+
+def _without_components(text: str) -> str:
+    """MDX: of an element that a program draws (`<TabItem label="Windows">`) what it holds, under its label or title."""
+    names = {name for pair in _COMPONENT_NAME.findall(text) for name in pair if name and name.lower() not in HTML_TAGS}
+
+    def said(tag: re.Match[str]) -> str:
+        if (tag["name"] or tag["closed"]) not in names:
+            return tag.group()
+        shown = _SHOWN.search(tag["given"] or "")
+        label = next(filter(None, shown.groups()), "") if shown else ""
+        return f"\n\n**{label}**\n\n" if label else ""
+
+    return _COMPONENT.sub(said, text) if names else text
 
 
 def _unquoted(value: str) -> str:

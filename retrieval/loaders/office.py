@@ -15,6 +15,8 @@ from openpyxl.utils import column_index_from_string  # type: ignore[import-untyp
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
+from retrieval.loaders.implied.web import mark_superscripts
+from retrieval.loaders.implied.word import written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
 from retrieval.loaders.tables import Written, names_columns, write_rows
@@ -40,6 +42,7 @@ def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Headings, lists, tables and links of a docx without hidden text, no title of its own, and its date."""
     parts = open_archive(data, ".docx", limits)
     date = stated_by(parts)
+    parts = written_out(parts)
     parts = {name: _VANISHED.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
     return _converted(_convert(_WordConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
 
@@ -56,6 +59,7 @@ class _SpreadingConverter(HtmlConverter):
     def convert(self, file_stream: BinaryIO, stream_info: StreamInfo, **kwargs: Any) -> DocumentConverterResult:
         soup = BeautifulSoup(file_stream.read().decode("utf-8"), "html.parser")
         spread_cells(soup)
+        mark_superscripts(soup)
         return super().convert(io.BytesIO(str(soup).encode("utf-8")), stream_info, **kwargs)
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import pypdfium2  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
@@ -142,6 +142,7 @@ def _width(line: str) -> float:
 _TABLE_PAGES = 100  # looked at for tables: one with a table takes 0.1 s, where the words of a page take 5 ms
 _COLUMNS, _COLUMN_GAP, _ROWS = 3, 50.0, 2  # a table has this many columns, points between them, and rows
 _FEW_WORDS = 16  # characters: less on a page with a picture is a stamp on a scan
+_WORDS = re.compile(r"\w+")
 _UNMAPPED = re.compile(r"[\ufffd\ue000-\uf8ff]|\(cid:\d+\)")
 _DATES = {"ModDate": "modified", "CreationDate": "created"}  # as in D:20260401093000+09'00'
 _MADE_TITLE = re.compile(
@@ -182,7 +183,7 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
         raise FileRefused("unmapped")
     for number in range(count):
         if tabular[number] and (with_table := _page_with_table(document, number)):
-            texts[number] = with_table
+            texts[number] = with_table if _in_order(texts[number], with_table) else texts[number]
     title = clean_line(str(document.get_metadata_value("Title") or ""))
     shown = "".join(texts[:1]).split()
     if _MADE_TITLE.match(title) or "".join(title.split()) not in "".join(shown):
@@ -210,6 +211,20 @@ def _has_columns(words: pypdfium2.PdfTextPage) -> bool:
                 columns, last = columns + 1, left
         rows += columns >= _COLUMNS
     return rows >= _ROWS
+
+
+def _in_order(printed: str, written: str) -> bool:
+    """Whether sentences that go on in the next line as `printed` mostly do so in another reading of the page: one that
+    takes text in two columns for a table reads across them."""
+    lines = [line.strip() for line in printed.split("\n") if line.strip()]
+    usual = _usual_width(lines)
+    together = set(pairwise(_WORDS.findall(written)))
+    joints = [
+        (_WORDS.findall(line)[-1:], _WORDS.findall(following)[:1])
+        for line, following in pairwise(lines)
+        if _goes_on(line, following, usual)
+    ]
+    return sum((*last, *first) in together for last, first in joints) * 2 >= len(joints)
 
 
 def _page_with_table(document: pypdfium2.PdfDocument, number: int) -> str:

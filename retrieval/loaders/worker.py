@@ -57,7 +57,7 @@ Reader = Callable[[bytes, ParsingLimits], ParsedFile]
 def reader_of(suffix: str) -> Reader:
     """How files with this ending are read. Imports what that takes (MarkItDown: half a second)."""
     match suffix:
-        case ".md" | ".markdown":
+        case ".md" | ".markdown" | ".mdx":
             return _markdown
         case ".txt":
             return _plain
@@ -134,7 +134,7 @@ def _document(name: str, draft: ParsedFile, limits: ParsingLimits) -> Document:
     return Document(clean_line(name, 1_000), markdown, title, kept, draft.date)
 
 
-_WITH_HEADINGS = frozenset({".md", ".markdown", ".html", ".htm", ".docx", ".pptx", ".epub"})
+_WITH_HEADINGS = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".docx", ".pptx", ".epub"})
 
 
 def _readable(name: str) -> str:

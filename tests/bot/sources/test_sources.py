@@ -378,6 +378,9 @@ async def test_documents_of_a_kind_that_cannot_be_read_are_named_and_other_files
     assert [ref for ref, _ in report.refused] == ["rules.doc", "talk.pages"]
     assert all("Office" in why.en and "Office" in why.ja for _, why in report.refused)
     assert await home.names() == ["a.md"]
+    tree.write(b_rst="Rules\n=====\n\nBoats wait.", c_mdx="# Tabs\n\nUse winget.")
+    assert [ref for ref, _ in (await home.sync()).refused] == ["b.rst"]
+    assert await home.names() == ["a.md", "c.mdx"]
 
 
 async def test_a_refused_page_is_not_read_again_until_it_changes(home: Home) -> None:

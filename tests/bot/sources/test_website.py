@@ -5,11 +5,13 @@ import gzip
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
+from bot.knowledge.documents import KnowledgeBase
 from bot.sources.addresses import resolved
 from bot.sources.base import PageError, SourceError
 from bot.sources.sources import NewSource
@@ -399,3 +401,135 @@ async def test_an_address_is_one_of_a_website(wrong: str) -> None:
     with pytest.raises(SourceError) as refused:
         check_address(wrong)
     assert "secret" not in str(refused.value)
+
+
+async def test_a_sitemap_without_pages_of_the_site_is_none(home: Home, site: Site) -> None:
+    site.pages["/sitemap.xml"] = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>'
+    assert len(await looked(home, site)) == 4
+    site.pages["/sitemap.xml"] = "<urlset><url><loc>https://public.example/docs/a.html</loc></url></urlset>"
+    assert len(await looked(home, site)) == 4
+    only = WebsiteSource(f"{site.url}/sitemap.xml", memory=home.folder / "m.json", private=True)
+    with pytest.raises(SourceError, match="names no page of this host"):
+        async with only.look(None, {}):
+            pass
+
+
+async def test_a_packed_sitemap_is_read_as_far_as_it_may_be_long(home: Home, site: Site) -> None:
+    def answer(sitemap: bytes) -> Callable[[web.Request], web.StreamResponse]:
+        return lambda request: web.Response(body=gzip.compress(sitemap), content_type="application/gzip")
+
+    site.pages["/robots.txt"] = f"Sitemap: {site.url}/sitemap.xml.gz\n"
+    site.answers["/sitemap.xml.gz"] = answer(f"<urlset><url><loc>{site.url}/docs/b</loc></url></urlset>".encode())
+    assert await looked(home, site) == ["/docs/b"]
+    site.answers["/sitemap.xml.gz"] = answer(b"<urlset>" + b" " * 50_000_000)
+    with pytest.raises(SourceError, match="too long"):
+        await looked(home, site)
+
+
+async def test_a_page_at_several_addresses_is_one(home: Home, site: Site) -> None:
+    site.pages["/docs/"] = html("Docs", "All about piers.", "index.html", "?from=mail", "b?x=1", "b", "b/", "a.html")
+    for path in ("/docs/index.html", "/docs/?from=mail"):
+        site.pages[path] = site.pages["/docs/"]
+    site.pages["/docs/b/"] = site.pages["/docs/b?x=1"] = site.pages["/docs/b"]
+    assert (await follow(home, site)).added == 4
+    assert {row.url for row in await home.library.documents.listed()} == {
+        f"{site.url}/docs/{path}" for path in ("", "b?x=1", "a.html", "c.html?x=1")
+    }
+    site.pages["/docs/"] = html("Docs", "All about piers.", "b", "b?x=1", "a.html")
+    report = await home.sync()
+    assert (report.added, report.removed, report.replaced) == (0, 0, 1)  # it stays where it is known
+
+
+async def test_the_host_counts_however_it_is_written(home: Home, site: Site) -> None:
+    port = site.url.rpartition(":")[2]
+    site.pages["/docs/"] = html(
+        "Docs", "All.", f"https://127.0.0.1:{port}/docs/b", f"HTTP://127.0.0.1:{port}/docs/a.html"
+    )
+    assert await looked(home, site) == ["/docs/", "/docs/a.html", "/docs/b", "/docs/c.html?x=1"]
+    assert check_address("https://Wiki.Example:443/Docs") == "https://wiki.example/Docs"
+    assert check_address("http://wiki.example:443/") == "http://wiki.example:443/"
+
+
+async def test_the_date_of_the_sitemap_goes_before_that_of_the_file(home: Home, site: Site) -> None:
+    site.pages["/sitemap.xml"] = (
+        f"<urlset><url><loc>{site.url}/docs/a.html</loc><lastmod>2025-11-03T08:00:00+09:00</lastmod></url>"
+        f"<url><loc>{site.url}/docs/b</loc></url></urlset>"
+    )
+    await follow(home, site)
+    rows = {row.name: row.changed_at for row in await home.library.documents.listed()}
+    assert rows == {"docs/a.html": "2025-11-03", "docs/b.html": "2026-03-02"}
+
+
+async def test_the_source_of_a_page_that_lies_beside_it_is_no_page(home: Home, site: Site) -> None:
+    site.pages["/docs/"] = html("Docs", "All about piers.", "_sources/index.rst.txt")
+    site.pages["/docs/_sources/index.rst.txt"] = "All about piers."
+    assert await looked(home, site) == ["/docs/"]
+
+
+async def test_a_site_that_is_built_anew_says_what_it_said(home: Home, site: Site) -> None:
+    await follow(home, site)
+    before = {row.name: row for row in await home.library.documents.listed()}
+    for path in site.pages:
+        site.pages[path] += "<footer>Built by 9f3a71</footer>"
+    site.answers["/docs/a.html"] = lambda request: web.Response(
+        text=site.pages["/docs/a.html"],
+        content_type="text/html",
+        headers={"Last-Modified": "Tue, 03 Mar 2026 10:00:00 GMT"},
+    )
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (0, 0, 0)
+    assert {row.name: row for row in await home.library.documents.listed()} == before
+    site.pages["/docs/b"] += '<meta name="last-modified" content="2026-03-04">'
+    assert (await home.sync()).replaced == 1
+    (row,) = [row for row in await home.library.documents.listed() if row.name == "docs/b.html"]
+    assert row.changed_at == "2026-03-04"
+
+
+async def test_a_page_at_another_place_keeps_its_document(home: Home, site: Site) -> None:
+    await follow(home, site)
+    before = {row.title: row.id for row in await home.library.documents.listed()}
+    moved = {"/docs/": "/docs/", "/docs/a.html": "/docs/new/a", "/docs/b": "/docs/new/b", "/docs/c.html?x=1": "/docs/c"}
+    site.pages = {to: site.pages[path] for path, to in moved.items()}
+    site.pages["/docs/"] = html("Docs", "All about piers.", *list(moved.values())[1:])
+    site.pages["/docs/new/b"] = html("B", "Pier two is open.", "/docs/c")
+    report = await home.sync()
+    assert (report.renamed, report.added, report.removed, report.gone) == (3, 0, 0, 0)
+    rows = {row.title: row for row in await home.library.documents.listed()}
+    assert (
+        rows["A"].id == before["A"]
+        and rows["A"].url == f"{site.url}/docs/new/a"
+        and rows["A"].name == "docs/new/a.html"
+    )
+    assert "Pier one is open." in " ".join(await home.library.found("pier one open"))
+    report = await home.sync()
+    assert (report.renamed, report.added, report.replaced, report.removed) == (0, 0, 0, 0)
+
+
+class Dying:
+    """What a sync works with, until it dies at one of its calls."""
+
+    def __init__(self, knowledge: KnowledgeBase, call: str) -> None:
+        self._knowledge, self._call = knowledge, call
+
+    def __getattr__(self, name: str) -> Any:
+        return self._die if name == self._call else getattr(self._knowledge, name)
+
+    async def _die(self, *given: object, **named: object) -> None:
+        raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("call", ["forget", "rename_document"])
+async def test_a_move_that_is_cut_short_is_done_by_the_next_look(home: Home, site: Site, call: str) -> None:
+    await follow(home, site)
+    before = {row.title: row.id for row in await home.library.documents.listed()}
+    site.pages["/docs/new/a"] = html("A", "Pier one is open.", "/docs/b", "../c.html?x=1")
+    del site.pages["/docs/a.html"]
+    site.pages["/docs/"] = html("Docs", "All about piers.", "new/a", "b")
+    (source,) = await home.store.listed()
+    memory = home.folder / "home" / "sources" / "m.json"
+    sync = Sync(source, home.store, Dying(home.library.knowledge, call), home.library.documents)  # type: ignore[arg-type]
+    with pytest.raises(asyncio.CancelledError):
+        await sync.run(WebsiteSource(source.location, memory=memory, private=True))
+    assert (await home.sync()).removed == 0
+    assert {row.title: row.id for row in await home.library.documents.listed()} == before
+    assert set(await home.store.pages(source.id)) == {f"{site.url}/docs/{p}" for p in ("", "new/a", "b", "c.html?x=1")}

@@ -61,7 +61,7 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
         ("> [!WARNING]\n> Never.\n\n> [!tip]- Mind\n> Now.", "> \n> Never.\n\n> **Mind**\n> Now."),
         (
             '!!! note "Freeze"\n    In May.\n\n!!! note\n    In June.\n\nStop!!! now',
-            "**Freeze**\n\n    In May.\n\n\n    In June.\n\nStop!!! now",
+            "**Freeze**\n\nIn May.\n\n\nIn June.\n\nStop!!! now",
         ),
         ("See [[Calendar|the calendar]], [[Rollback]] and [[ -f x ]].", "See the calendar, Rollback and [[ -f x ]]."),
         ("| a | b<br>c |\n| d | <ul><li>e</li><li>f</li></ul> |", "| a | b c |\n| d |   e  f   |"),
@@ -201,3 +201,38 @@ def test_cells_over_very_many_rows_do_not_fill_the_memory() -> None:
     rows = "".join(f"<tr><td rowspan=9999>{number}</td><td>x</td></tr>" for number in range(400))
     html, _, _ = readable_part(f"<table>{rows}</table>")
     assert html.count("<td") < 400 * 60
+
+
+def test_what_stands_in_a_box_or_a_tab_of_mkdocs_is_no_code() -> None:
+    text = (
+        '=== "macOS"\n\n    ``` sh\n    if x\n        up\n    ```\n\n=== "Windows"\n\n    !!! warning "First"\n'
+        "        Restart.\n\n    Then go on.\n\nAfter.\n\n    indented = code\n"
+    )
+    assert re.sub(r"\n{2,}", "\n\n", tidy(text)).strip() == (
+        "**macOS**\n\n``` sh\nif x\n    up\n```\n\n**Windows**\n\n**First**\n\nRestart.\n\nThen go on.\n\nAfter.\n\n"
+        "    indented = code"
+    )
+
+
+def test_code_behind_a_box_keeps_its_indent() -> None:
+    assert "```\n    deep\n```" in tidy("!!! note\n    Words.\n\n```\n    deep\n```\n")
+
+
+def test_components_of_mdx_are_their_label_and_what_they_hold() -> None:
+    text = '<Tabs>\n<TabItem value="w" label="Windows">\n\nUse winget.\n\n</TabItem>\n</Tabs>\n<Spacer size={2} />\n'
+    assert re.sub(r"\n{2,}", "\n\n", tidy(text)).strip() == "**Windows**\n\nUse winget."
+    assert tidy("A Vec<T> for <Name>.") == "A Vec<T> for <Name>."
+
+
+def test_cells_over_several_rows_of_a_table_in_html_are_written_in_each() -> None:
+    rows = "<tr><th>City</th><th>Meals</th></tr><tr><td>London</td><td rowspan=2>£48</td></tr><tr><td>Leeds</td></tr>"
+    assert "| Leeds | £48 |" in tidy(f"<table>{rows}</table>")
+
+
+def test_names_in_several_rows_over_a_table_are_one() -> None:
+    html, _, _ = readable_part(
+        "<table><tr><th rowspan=2>City</th><th colspan=2>Per night</th></tr><tr><th>Hotel</th><th>Meals</th></tr>"
+        "<tr><td>Leeds</td><td>£120</td><td>£48</td></tr></table>"
+    )
+    rows = [re.findall(r"<t[dh][^>]*>([^<]*)", row) for row in html.split("</tr>")[:-1]]
+    assert rows == [["City", "Per night Hotel", "Per night Meals"], ["Leeds", "£120", "£48"]]

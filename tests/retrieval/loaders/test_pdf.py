@@ -1,6 +1,19 @@
 """Lines of a printed page become sentences again."""
 
-from retrieval.loaders.pdf import reflow
+import io
+
+from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
+from reportlab.platypus import (  # type: ignore[import-untyped]
+    BaseDocTemplate,
+    Frame,
+    FrameBreak,
+    PageTemplate,
+    Paragraph,
+    Table,
+)
+
+from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.pdf import read_pdf, reflow
 
 
 def test_japanese_lines_are_joined_without_a_space() -> None:
@@ -77,3 +90,23 @@ def test_heads_and_feet_also_go_from_a_page_with_a_table_that_has_them_elsewhere
 def test_an_abbreviation_in_brackets_does_not_end_the_line() -> None:
     full = "Report every suspected incident within one hour to the security team or by phone (ext."
     assert reflow([f"{full}\n7777). Wait."]) == f"{full} 7777). Wait."
+
+
+def test_a_table_over_two_columns_of_text_does_not_mix_them() -> None:
+    left = (
+        "Employees who travel internationally must register their itinerary with the responsible administration at least"
+        " eleven working days before departure."
+    )
+    right = (
+        "Reimbursement applications are submitted electronically within twenty-one days after returning, together with"
+        " boarding cards and confirmations."
+    )
+    file = io.BytesIO()
+    document = BaseDocTemplate(file)
+    frames = [Frame(50, 600, 500, 120), Frame(50, 250, 240, 340), Frame(305, 250, 240, 340)]
+    document.addPageTemplates(PageTemplate(frames=frames))
+    style = ParagraphStyle("body", fontSize=10, leading=13, alignment=4)
+    table = Table([["Country", "Day", "Night"], ["France", "52", "140"], ["Spain", "44", "120"]], colWidths=[150] * 3)
+    document.build([table, FrameBreak(), Paragraph(left, style), FrameBreak(), Paragraph(right, style)])
+    text = read_pdf(file.getvalue(), ParsingLimits())[0]
+    assert left in text and right in text and "France 52 140" in text

@@ -1,0 +1,1 @@
+"""Parts of a file that its readers see and its text only implies, written out before it is converted."""

@@ -1,0 +1,126 @@
+"""What a reader of a document in Word sees stands in its text: numbers that Word counts, boxes, raised figures."""
+
+import io
+import zipfile
+from collections.abc import Callable, Sequence
+
+import docx
+import pytest
+from docx.document import Document as Word
+from docx.oxml import parse_xml
+
+from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.office import read_word
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+CLAUSES = (("decimal", "第%1条"), ("decimalFullWidth", "%2"), ("iroha", "（%3）"))
+
+
+def numbered(word: Word, levels: Sequence[tuple[str, str]]) -> None:
+    """The list 77 of the document, with a form and a text for each level."""
+    inner = "".join(
+        f'<w:lvl w:ilvl="{at}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for at, (form, text) in enumerate(levels)
+    )
+    numbering = word.part.numbering_part.element
+    numbering.insert(0, parse_xml(f'<w:abstractNum {W} w:abstractNumId="77">{inner}</w:abstractNum>'))
+    numbering.append(parse_xml(f'<w:num {W} w:numId="77"><w:abstractNumId w:val="77"/></w:num>'))
+
+
+def item(word: Word, text: str, level: int = 0, style: str | None = None) -> None:
+    properties = word.add_paragraph(text, style=style)._p.get_or_add_pPr()
+    properties.append(parse_xml(f'<w:numPr {W}><w:ilvl w:val="{level}"/><w:numId w:val="77"/></w:numPr>'))
+
+
+def read(word: Word, change: Callable[[str, bytes], bytes] = lambda name, part: part) -> str:
+    file, changed = io.BytesIO(), io.BytesIO()
+    word.save(file)
+    with zipfile.ZipFile(file) as before, zipfile.ZipFile(changed, "w") as after:
+        for name in before.namelist():
+            after.writestr(name, change(name, before.read(name)))
+    return read_word(changed.getvalue(), ParsingLimits())[0].strip()
+
+
+def test_clauses_have_the_numbers_that_word_counts() -> None:
+    word = docx.Document()
+    numbered(word, CLAUSES)
+    for text, level in (("目的", 0), ("資格", 0), ("証明", 1), ("写し", 2), ("原本", 2), ("期限", 1), ("罰則", 0)):
+        item(word, text, level)
+    assert read(word).split("\n\n") == [
+        "第1条 目的",
+        "第2条 資格",
+        "１ 証明",
+        "（イ） 写し",
+        "（ロ） 原本",
+        "２ 期限",
+        "第3条 罰則",
+    ]
+
+
+def test_headings_have_theirs_and_those_below_count_with_them() -> None:
+    word = docx.Document()
+    numbered(word, [("decimal", "%1."), ("decimal", "%1.%2")])
+    item(word, "Leave", 0, "Heading 1")
+    item(word, "Annual", 1, "Heading 2")
+    item(word, "Parental", 1, "Heading 2")
+    item(word, "Pay", 0, "Heading 1")
+    assert read(word) == "# 1. Leave\n\n## 1.1 Annual\n\n## 1.2 Parental\n\n# 2. Pay"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "first", "second"),
+    [
+        ("lowerLetter", "(%1)", "(a)", "(b)"),
+        ("upperRoman", "Art. %1", "Art. I", "Art. II"),
+        ("japaneseCounting", "第%1章", "第一章", "第二章"),
+        ("decimalEnclosedCircle", "%1", "①", "②"),
+        ("decimalZero", "No. %1", "No. 01", "No. 02"),
+    ],
+)
+def test_numbers_have_the_form_that_word_gives_them(form: str, text: str, first: str, second: str) -> None:
+    word = docx.Document()
+    numbered(word, [(form, text)])
+    item(word, "One")
+    item(word, "Two")
+    assert read(word) == f"{first} One\n\n{second} Two"
+
+
+def test_plain_lists_stay_lists_and_so_do_numbers_of_an_unknown_form() -> None:
+    word = docx.Document()
+    numbered(word, [("hebrew1", "%1.")])
+    for text in ("Ask", "Wait"):
+        word.add_paragraph(text, style="List Number")
+    item(word, "Go")
+    lines = read(word).split("\n")
+    assert lines[:2] == ["1. Ask", "2. Wait"] and lines[-1].endswith(". Go")
+
+
+def test_numbering_that_makes_no_sense_costs_no_more_than_itself() -> None:
+    word = docx.Document()
+    numbered(word, CLAUSES)
+    item(word, "目的")
+    wrong = read(word, lambda name, part: part.replace(b'w:start w:val="1"', b'w:start w:val="x"'))
+    assert wrong.endswith("目的")
+
+
+BOX = "<w:txbxContent><w:p><w:r><w:t>Emergency: channel 16</w:t></w:r></w:p></w:txbxContent>"
+
+
+@pytest.mark.parametrize("older", ["<w:pict/>", f"<w:pict>{BOX}</w:pict>"])
+def test_the_words_of_a_text_box_are_read_once(older: str) -> None:
+    word = docx.Document()
+    word.add_paragraph("Before.")._p.append(
+        parse_xml(
+            f'<w:r {W} {MC}><mc:AlternateContent><mc:Choice Requires="wps"><w:drawing>{BOX}</w:drawing></mc:Choice>'
+            f"<mc:Fallback>{older}</mc:Fallback></mc:AlternateContent></w:r>"
+        )
+    )
+    assert read(word).split() == ["Before.", "Emergency:", "channel", "16"]
+
+
+def test_a_raised_figure_is_no_digit_of_the_number_before_it() -> None:
+    word = docx.Document()
+    paragraph = word.add_paragraph("10")
+    paragraph.add_run("6").font.superscript = True
+    assert read(word) == "10⁶"
