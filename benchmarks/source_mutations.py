@@ -159,6 +159,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/sources/test_website.py::test_a_page_that_is_no_markup_costs_only_itself",),
     ),
     (
+        "Websites: a sitemap that names no page any more takes none with it",
+        WEBSITE,
+        ("if not found and (only or emptied):", "if not found and only:"),
+        (f"{SITE}::test_a_sitemap_that_is_emptied_all_at_once_takes_no_page_with_it",),
+    ),
+    (
         "Sources: a name has nothing that is not seen",
         SYNC,
         ("name = self._source, clean_name(page.name)", "name = self._source, page.name"),

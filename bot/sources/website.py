@@ -41,6 +41,7 @@ LINKS, ADDRESSES = 2, 20  # times so many addresses that one page, and all of th
 HOPS, TRIES, LONGEST_WAIT = 5, 3, 60.0  # redirects; of a page that is busy; seconds for one of them
 SITEMAPS, NESTED = 50, 8  # files; elements in one another
 ROBOTS_BYTES = 512 * 1024  # as much as RFC 9309 §2.5 asks for; each rule is tried on each page
+_NAMED = "named"  # the version of a sitemap that has named pages of the site
 MOST_BYTES = 2**30  # of all pages of a look, on the disk
 _KINDS = {
     "text/html": ".html",
@@ -201,14 +202,16 @@ class _Visit:
                 # half a sitemap would have the other half removed
                 raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
             any_there = True
-            self.seen[url] = _Page(suffix=".xml")
+            ours = {page: date for given, date in pages.items() if self._ours(page := self._here(given))}
+            self.seen[url] = _Page(version=_NAMED if ours else "", suffix=".xml")
             waiting += inner
-            found |= {page: date for given, date in pages.items() if self._ours(page := self._here(given))}
+            found |= ours
             self._bound(len(found), ADDRESSES)
             if len(read) > SITEMAPS:
                 raise SourceError(_SITEMAP, url=url, why=f"> {SITEMAPS}")
-        if only and not found:
-            raise SourceError(_NONE_OF_IT, url=self._start)
+        emptied = [url for url in read if self._remembered.get(url, _Page()).version == _NAMED]
+        if not found and (only or emptied):  # its pages would seem to be gone
+            raise SourceError(_NONE_OF_IT, url=(emptied or [self._start])[0])
         return found or None
 
     async def _walk(self, listed: dict[str, str] | None) -> None:
@@ -224,9 +227,8 @@ class _Visit:
             if page is None:
                 continue
             if listed is not None:
-                self._dates[url] = iso_date(listed[url]) or self._dates.get(
-                    url, ""
-                )  # what was served is often a build's
+                # before what was served, which is often the build's
+                self._dates[url] = iso_date(listed[url]) or self._dates.get(url, "")
             elif depth < DEPTH:
                 for link in page.links:
                     if link not in met:

@@ -237,6 +237,17 @@ async def test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it(home:
     assert len(await home.names()) == 3
 
 
+async def test_a_sitemap_that_is_emptied_all_at_once_takes_no_page_with_it(home: Home, site: Site) -> None:
+    listed = "".join(f"<url><loc>{site.url}/docs/{name}</loc></url>" for name in ("a.html", "b", "hidden"))
+    site.pages["/docs/hidden"] = html("Hidden", "No page leads here.")
+    site.pages["/sitemap.xml"] = f"<urlset>{listed}</urlset>"
+    assert (await follow(home, site)).added == 3
+    site.pages["/sitemap.xml"] = "<urlset></urlset>"
+    with pytest.raises(SourceError, match="names no page of this host"):
+        await home.sync()
+    assert len(await home.names()) == 3
+
+
 async def test_more_pages_than_are_read_are_said_and_nothing_seems_to_be_gone(home: Home, site: Site) -> None:
     await follow(home, site)
     (source,) = await home.store.listed()
