@@ -47,6 +47,10 @@ ANSWER_CHARACTERS = 3_000  # that a modal's field takes; a reply in the thread m
 Work = Callable[[SlackContext, Json, str], Awaitable[Text | None]]
 
 _SUBMIT = Text(en="Save", ja="保存")
+_OUT = Text(
+    en="You are no longer in the channel of this question, so your answer was not saved.",
+    ja="この質問のチャンネルに参加していないため、回答は保存していません。",
+)
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:
@@ -147,6 +151,8 @@ async def _submitted(
     """The fault of an answer, in words; "" when it is learnt."""
     language = await context.language_of(user)
     name, reference = expert_answers.without_reference(name)
+    if await context.places.is_out(channel, user):
+        return _OUT.to(language)
     try:
         card = await _card(context, name, channel)
         url = context.slack.permalink(channel, card.message) if card and card.message else ""
