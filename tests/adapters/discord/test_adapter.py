@@ -15,7 +15,7 @@ from retrieval.i18n import Text
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
-from tests.fakes.discord_gate import error
+from tests.fakes.discord_gate import Fault, error, page
 from tests.fakes.discord_payloads import CONTENT_INTENT
 from tests.fakes.discord_world import FORUM, PRIVATE_THREAD, VOICE, Message
 
@@ -403,6 +403,16 @@ async def test_a_place_that_is_gone_or_barred_ends_its_turn_at_once(code: int, t
         await until(left, lambda count: count == 0)
         await discord.wait_for_idle()
         assert len(discord.journal.calls(POST)) <= 3 and len(discord.journal.calls(THREAD)) <= 2
+
+
+@pytest.mark.parametrize("fault", [error(40333), page(403)], ids=["cloudflare", "proxy"])
+async def test_a_refusal_that_is_not_discords_own_closes_no_question(fault: Fault, tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path):
+        for route in (POST, THREAD):
+            discord.fail(route, fault, calls=[1])
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        (answer,) = await discord.wait_for(answered(discord, asked))
+        assert answer.channel == asked  # in its thread
 
 
 async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:
