@@ -19,6 +19,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
     ),
     (
+        "Discord: a 403 that is not its own bars nothing",
+        "adapters/discord/transport/errors.py",
+        ("frozenset({0, 40333})", "frozenset({-1})"),
+        (f"{DISCORD}/test_adapter.py::test_a_refusal_that_is_not_discords_own_closes_no_question",),
+    ),
+    (
         "Discord: what is forwarded in a server asks nothing",
         "adapters/discord/events.py",
         (' or (_forwarded(message, me) if direct else "")', " or _forwarded(message, me)"),

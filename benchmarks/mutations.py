@@ -1869,6 +1869,12 @@ MUTATIONS = (
         (f"{SLACK}/test_audience.py::test_who_somebody_is",),
     ),
     Mutation(
+        "Slack: a bot's thumb is no vote",
+        "adapters/slack/adapter.py",
+        ("    if ours and not await context.places.is_bot(event.author):", "    if ours:"),
+        (f"{SLACK}/test_adapter.py::test_a_thumb_of_any_colour_on_the_answer_is_a_vote",),
+    ),
+    Mutation(
         "Slack: a form that is left open adds nothing to a channel that somebody has left",
         "adapters/slack/ingestion.py",
         ("    if await context.places.is_out(place.channel, user):\n        raise NotTakenError(_NOT_HERE)\n", ""),

@@ -240,8 +240,7 @@ class SlackAdapter:
             case Deleted(message):
                 context.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
-                vote = feedback.react(context.bot, event.place, event.message, event.author, event.vote, event.thumb)
-                context.tasks.start(vote, "slack-reaction")
+                context.tasks.start(_react(context, event), "slack-reaction")
             case Replied(follows=Incoming() as message, stranger=stranger) if await is_follow_up(
                 context.bot,
                 message,
@@ -279,6 +278,13 @@ def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> 
         language=reply_language(claimed.message, context.language),
         recipient=(claimed.message.author, context.slack.me.team),
     )
+
+
+async def _react(context: SlackContext, event: Reacted) -> None:
+    """A thumb is a person's vote: the event does not say whether a bot has given it (R8)."""
+    ours = await context.bot.outbox.find(event.place, event.message) is not None  # else nobody is looked up for it
+    if ours and not await context.places.is_bot(event.author):
+        await feedback.react(context.bot, event.place, event.message, event.author, event.vote, event.thumb)
 
 
 async def _answers_card(context: SlackContext, message: Incoming, stranger: bool) -> bool:

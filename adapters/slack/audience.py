@@ -99,6 +99,13 @@ class Places:
             return False
         return info.get("is_member") is not False and not info.get("is_archived")
 
+    async def is_bot(self, user: str) -> bool:
+        """Whether Slack says so of somebody. Never raises."""
+        try:
+            return bool((await self._slack.user(user)).get("is_bot"))
+        except SlackError:
+            return False
+
     async def name(self, user: str) -> str:
         """A name for people; the id where Slack does not say. Never raises."""
         try:

@@ -203,8 +203,9 @@ async def test_a_thumb_of_any_colour_on_the_answer_is_a_vote(name: str, vote: st
             return await here.bot.outbox.find(here.player.messages[0].place, answer.ts) is not None
 
         await until(kept)
+        slack.world.add_user("U8", "robot", kind="bot")
+        await slack.reacts("U8", answer.ts, name)  # and no vote
         await slack.reacts("U2", answer.ts, name)
-
         await until(votes, lambda found: found == [vote])
         await slack.unreacts("U2", answer.ts, name)
         await until(votes, lambda found: not found)
