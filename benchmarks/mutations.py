@@ -1881,9 +1881,15 @@ MUTATIONS = (
         (f"{SLACK}/test_commands.py::test_a_form_that_is_left_open_gives_nothing_to_a_place_that_its_reader_has_left",),
     ),
     Mutation(
+        "Slack: nor is shown what was asked there",
+        "adapters/slack/expert_answers.py",
+        ("        return notice_modal(_OUT.to(language), language)\n", "        pass\n"),
+        (f"{SLACK}/test_digest.py::test_who_has_left_a_private_place_answers_nothing_there_from_a_form_that_is_still_open",),
+    ),
+    Mutation(
         "Slack: nor answers what was asked there",
         "adapters/slack/expert_answers.py",
-        ("    if await context.places.is_out(channel, user):\n        return _OUT.to(language)\n", ""),
+        ("        return _OUT.to(language)\n", "        pass\n"),
         (f"{SLACK}/test_digest.py::test_who_has_left_a_private_place_answers_nothing_there_from_a_form_that_is_still_open",),
     ),
     Mutation(

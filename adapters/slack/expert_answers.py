@@ -48,8 +48,8 @@ Work = Callable[[SlackContext, Json, str], Awaitable[Text | None]]
 
 _SUBMIT = Text(en="Save", ja="保存")
 _OUT = Text(
-    en="You are no longer in the channel of this question, so your answer was not saved.",
-    ja="この質問のチャンネルに参加していないため、回答は保存していません。",
+    en="You are not in the channel of this question any more, so you cannot answer it here.",
+    ja="この質問のチャンネルに参加していないため、ここからは回答できません。",
 )
 
 
@@ -89,6 +89,8 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 async def _view(context: SlackContext, user: str, channel: str, name: str) -> Json:
     """The modal for an answer, or one that says why there is nothing to answer."""
     language = await context.language_of(user)
+    if await context.places.is_out(channel, user):
+        return notice_modal(_OUT.to(language), language)
     try:
         card = await _card(context, name, channel)
         opened = await cards(context).form(card, await context.places.actor(user))

@@ -499,6 +499,12 @@ async def test_who_has_left_a_private_place_answers_nothing_there_from_a_form_th
         ahead[0] += MEMBERS_SECONDS
         refused = (await slack.submits("U2", {"answer": "Never."})).payload
         assert refused is not None and "参加していない" in refused["errors"]["answer"]
+        form = slack.modal("U2")
+        form.closed = True
+        await slack.presses("U2", shown, ANSWER)  # of what is still on their screen
+        notice = await opened(slack, "U2")
+        assert "参加していない" in str(notice.body) and "whale" not in str(notice.body)
+        notice.closed, form.closed = True, False
         (still,) = await here.bot.experts.questions([question.id], Place("slack", "T0TEAM", "G1"), Audience("private"))
         assert still.resolved_at is None and not await here.data.documents.listed()
         private.members.add("U2")
