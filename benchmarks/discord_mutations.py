@@ -19,6 +19,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
     ),
     (
+        "Discord: who does not see a place any more may do nothing there",
+        "adapters/discord/audience.py",
+        ("who.permissions.view_channel and any(guild.id", "any(guild.id"),
+        (
+            f"{DISCORD}/test_ingestion.py::"
+            "test_a_form_that_is_left_open_gives_nothing_to_a_channel_that_its_reader_does_not_see_any_more",
+        ),
+    ),
+    (
         "Discord: a 403 that is not its own bars nothing",
         "adapters/discord/transport/errors.py",
         ("frozenset({0, 40333})", "frozenset({-1})"),

@@ -62,13 +62,13 @@ class Places:
         return self._in_guild(found)
 
     async def actor(self, who: "discord.Interaction[Any] | discord.Member") -> Actor:
-        """Somebody with what they may do where they did something; an outsider where that is not known. Never
-        raises."""
+        """Somebody with what they may do where they did something; an outsider where that is not known, or of a place
+        that they do not see any more, where a form was still open. Never raises."""
         if isinstance(who, discord.Member):
             role = _role(who.guild_permissions) if who.guild in self.team() else "outsider"
             return Actor(PLATFORM, str(who.guild.id), str(who.id), role)
         if who.guild_id is not None:
-            ours = any(guild.id == who.guild_id for guild in self.team())
+            ours = who.permissions.view_channel and any(guild.id == who.guild_id for guild in self.team())
             return Actor(PLATFORM, str(who.guild_id), str(who.user.id), _role(who.permissions) if ours else "outsider")
         return Actor(PLATFORM, DIRECT, str(who.user.id), await self._direct_role(who.user.id))
 
