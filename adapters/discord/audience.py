@@ -13,7 +13,7 @@ from typing import Any
 
 import discord
 
-from adapters.discord.events import DIRECT, PLATFORM
+from adapters.discord.events import DIRECT, PLATFORM, name_of
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 from adapters.discord.transport.message_links import place_at
@@ -93,7 +93,7 @@ class Places:
         if not members or members[0].bot:
             raise LookupError(f"{user} is no member")
         channel = await self._rest.call("direct", user, members[0].create_dm)
-        return Recipient(Place(PLATFORM, DIRECT, str(channel.id)), PRIVATE, members[0].display_name)
+        return Recipient(Place(PLATFORM, DIRECT, str(channel.id)), PRIVATE, name_of(members[0]))
 
     async def name(self, user: str) -> str:
         """A name for people; the id where Discord does not say. Never raises."""
@@ -103,7 +103,7 @@ class Places:
                 known = await self._rest.call("user", user, lambda: self._client.fetch_user(int(user)))
             except PostError:
                 return user
-        return known.display_name
+        return name_of(known)
 
     def _in_guild(self, channel: object) -> Audience:
         if not isinstance(channel, discord.abc.GuildChannel | discord.Thread):

@@ -15,6 +15,7 @@ from adapters.slack.events import PLATFORM
 from adapters.slack.transport.api import SlackApi, SlackError, UnsupportedError
 from bot.types import Actor, Audience, Place, Recipient, Role
 from retrieval.i18n import Language
+from retrieval.loaders.sanitize import clean_line
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +114,8 @@ class Places:
         except SlackError:
             return user
         profile = found.get("profile") or {}
-        return str(profile.get("display_name") or found.get("real_name") or found.get("name") or user)
+        names = (profile.get("display_name"), found.get("real_name"), profile.get("real_name"), found.get("name"))
+        return next(filter(None, (clean_line(str(name or "")) for name in names)), user)
 
     async def named(self, text: str) -> str:
         """`@U12` of a mention as `@name`. Never raises."""

@@ -134,6 +134,14 @@ async def test_who_somebody_is() -> None:
         )
 
 
+async def test_a_name_is_what_people_see_of_it_and_the_id_where_there_is_none() -> None:
+    async with looking() as (slack, places):
+        for user, name in (("U1", "an\u202en\u200b\x07"), ("U2", "\u202e")):
+            slack.world.users[user].name = name
+        slack.world.add_user("U7", "gone", kind="deleted")
+        assert [await places.name(user) for user in ("U1", "U2", "U7", "U404")] == ["ann", "U2", "Gone", "U404"]
+
+
 async def test_who_may_take_a_message_out_of_a_place() -> None:
     async with looking() as (slack, places):
         workspace(slack.world, slack.bot_user)
