@@ -1869,6 +1869,12 @@ MUTATIONS = (
         (f"{SLACK}/test_audience.py::test_who_somebody_is",),
     ),
     Mutation(
+        "Slack: a token that is revoked while it runs is noticed",
+        "adapters/slack/transport/api_call.py",
+        ("                        self.refused.set()\n", "                        pass\n"),
+        (f"{SLACK}/test_adapter.py::test_a_token_that_is_revoked_while_it_runs_ends_it_and_a_single_refusal_does_not",),
+    ),
+    Mutation(
         "Slack: a bot's thumb is no vote",
         "adapters/slack/adapter.py",
         ("    if ours and not await context.places.is_bot(event.author):", "    if ours:"),

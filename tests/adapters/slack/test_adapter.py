@@ -291,3 +291,18 @@ async def test_a_refused_token_is_said_once_and_in_words(tmp_path: Path) -> None
         with pytest.raises(SettingsError, match="invalid_auth"):
             async with bot(slack, tmp_path):
                 pass
+
+
+async def test_a_token_that_is_revoked_while_it_runs_ends_it_and_a_single_refusal_does_not(tmp_path: Path) -> None:
+    from bot.errors import SettingsError
+
+    async with FakeSlack(limits=False) as slack:
+        with pytest.raises(SettingsError, match="token_revoked"):
+            async with bot(slack, tmp_path) as here:
+                slack.fail("chat.postMessage", error("invalid_auth"), calls=[1])
+                asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+                await slack.wait_for(answered(slack, asked))
+                assert here.adapter.connected
+                slack.app.revoked = True
+                await slack.says("C1", "U1", "@kotae And now?")
+                await slack.wait_for(here.task.done)
