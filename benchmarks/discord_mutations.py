@@ -28,6 +28,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "Discord: a question whose thread was deleted is answered",
+        "adapters/discord/transport/turn_messages.py",
+        (" or deleted)", ")"),
+        (
+            f"{DISCORD}/test_adapter.py::"
+            "test_a_thread_that_is_deleted_meanwhile_leaves_the_answer_to_its_question_in_the_channel",
+        ),
+    ),
+    (
+        "Discord: a question that went with its thread is not",
+        "adapters/discord/transport/turn_messages.py",
+        ("deleted = error.code == UNKNOWN_CHANNEL and written_in(self._message) == self.parent", "deleted = error.code == UNKNOWN_CHANNEL"),
+        (
+            f"{DISCORD}/test_adapter.py::"
+            "test_a_thread_that_is_deleted_meanwhile_leaves_the_answer_to_its_question_in_the_channel",
+        ),
+    ),
+    (
         "Discord: a 403 that is not its own bars nothing",
         "adapters/discord/transport/errors.py",
         ("frozenset({0, 40333})", "frozenset({-1})"),

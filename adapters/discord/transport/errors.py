@@ -48,7 +48,7 @@ GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007,
 ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
 OLD_EDITS = 30046  # too many edits of messages older than an hour: a 429 of this kind of call alone
 NOT_DISCORDS = frozenset({0, 40333})  # a 403 of what stands before it (discord-api-docs #6473), or of somebody's proxy
-UNKNOWN_MESSAGE = "10008"
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = "10003", "10008"
 NO_DIRECT = "50007"  # of a person who takes no direct messages from the bot
 
 

@@ -367,6 +367,30 @@ async def test_a_thread_that_is_locked_meanwhile_leaves_its_answer_in_the_channe
         assert answer.channel == GENERAL
 
 
+async def test_a_thread_that_is_deleted_meanwhile_leaves_the_answer_to_its_question_in_the_channel(
+    tmp_path: Path,
+) -> None:
+    held, more = Held("30 days."), Held("60 days.")
+    async with FakeDiscord() as discord, bot(discord, tmp_path, held, more) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await asyncio.wait_for(held.begun.wait(), 30)
+        await discord.wait_for(lambda: discord.thread(asked))
+        await discord.says(asked, "ann", "@kotae And exchanges?")
+        await discord.removes(asked)
+        held.go_on.set()
+        (answer,) = await discord.wait_for(lambda: [one for one in discord.posted("general") if "30 days" in one.shown])
+        assert answer.reference is not None and answer.reference["message_id"] == asked
+        await asyncio.wait_for(more.begun.wait(), 30)
+        more.go_on.set()  # that question went with the thread
+
+        async def left() -> int:
+            return len(await here.bot.turns.unfinished("discord"))
+
+        await until(left, lambda count: count == 0)
+        await discord.wait_for_idle()
+        assert not [one for one in discord.posted("general") if "60 days" in one.shown]
+
+
 async def test_a_channel_without_threads_and_a_thread_that_is_there_already(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path):
         voice = discord.world.add_channel("voice", kind=VOICE)
