@@ -86,9 +86,9 @@ class Places:
             return False
 
     async def is_out(self, channel: str, user: str) -> bool:
-        """Whether somebody is in a private place no more, or never was: a form stays open for whoever has left. Never
-        raises."""
-        private = (await self.audience(channel)).visibility == "private"
+        """Whether somebody is in a private channel no more, or never was: a form stays open for whoever has left, and
+        nobody leaves a direct message. Never raises."""
+        private = not channel.startswith("D") and (await self.audience(channel)).visibility == "private"
         return private and not await self.is_member(channel, user)
 
     async def is_here(self, channel: str) -> bool:
