@@ -19,6 +19,39 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_what_cannot_be_stored_is_tried_again_before_anything_is_shown",),
     ),
     (
+        "Discord: who does not see a place any more may do nothing there",
+        "adapters/discord/audience.py",
+        ("who.permissions.view_channel and any(guild.id", "any(guild.id"),
+        (
+            f"{DISCORD}/test_ingestion.py::"
+            "test_a_form_that_is_left_open_gives_nothing_to_a_channel_that_its_reader_does_not_see_any_more",
+        ),
+    ),
+    (
+        "Discord: a question whose thread was deleted is answered",
+        "adapters/discord/transport/turn_messages.py",
+        (" or deleted)", ")"),
+        (
+            f"{DISCORD}/test_adapter.py::"
+            "test_a_thread_that_is_deleted_meanwhile_leaves_the_answer_to_its_question_in_the_channel",
+        ),
+    ),
+    (
+        "Discord: a question that went with its thread is not",
+        "adapters/discord/transport/turn_messages.py",
+        ("deleted = error.code == UNKNOWN_CHANNEL and written_in(self._message) == self.parent", "deleted = error.code == UNKNOWN_CHANNEL"),
+        (
+            f"{DISCORD}/test_adapter.py::"
+            "test_a_thread_that_is_deleted_meanwhile_leaves_the_answer_to_its_question_in_the_channel",
+        ),
+    ),
+    (
+        "Discord: a 403 that is not its own bars nothing",
+        "adapters/discord/transport/errors.py",
+        ("frozenset({0, 40333})", "frozenset({-1})"),
+        (f"{DISCORD}/test_adapter.py::test_a_refusal_that_is_not_discords_own_closes_no_question",),
+    ),
+    (
         "Discord: what is forwarded in a server asks nothing",
         "adapters/discord/events.py",
         (' or (_forwarded(message, me) if direct else "")', " or _forwarded(message, me)"),

@@ -1903,7 +1903,49 @@ MUTATIONS = (
         (' or (await bot.channels.preferences(message.place)).follow == "mentions":', ":"),
         (f"{CONFORMANCE}::test_a_channel_can_ask_for_mentions",),
     ),
+    Mutation(
+        "Slack: no stream is begun after one that could not be ended",
+        "adapters/slack/rendering/steps.py",
+        ("                self._streams = False\n", ""),
+        (f"{SLACK}/test_turn_view.py::test_after_a_stream_that_cannot_be_ended_no_other_one_is_begun",),
+    ),
     # Slack: who reads along, and who may do what
+    Mutation(
+        "Slack: who has left the workspace may do nothing",
+        "adapters/slack/audience.py",
+        ('return "outsider" if (await self._account(user)).get("deleted") else', "return"),
+        (f"{SLACK}/test_audience.py::test_who_somebody_is",),
+    ),
+    Mutation(
+        "Slack: a token that is revoked while it runs is noticed",
+        "adapters/slack/transport/api_call.py",
+        ("                        self.refused.set()\n", "                        pass\n"),
+        (f"{SLACK}/test_adapter.py::test_a_token_that_is_revoked_while_it_runs_ends_it_and_a_single_refusal_does_not",),
+    ),
+    Mutation(
+        "Slack: a bot's thumb is no vote",
+        "adapters/slack/feedback.py",
+        ("    if not ours or await context.places.is_bot(user):", "    if not ours:"),
+        (f"{SLACK}/test_adapter.py::test_a_thumb_of_any_colour_on_the_answer_is_a_vote",),
+    ),
+    Mutation(
+        "Slack: a form that is left open adds nothing to a channel that somebody has left",
+        "adapters/slack/ingestion.py",
+        ("    if await context.places.is_out(place.channel, user):\n        raise NotTakenError(_NOT_HERE)\n", ""),
+        (f"{SLACK}/test_commands.py::test_a_form_that_is_left_open_gives_nothing_to_a_place_that_its_reader_has_left",),
+    ),
+    Mutation(
+        "Slack: nor is shown what was asked there",
+        "adapters/slack/expert_answers.py",
+        ("        return notice_modal(_OUT.to(language), language)\n", "        pass\n"),
+        (f"{SLACK}/test_digest.py::test_who_has_left_a_private_place_answers_nothing_there_from_a_form_that_is_still_open",),
+    ),
+    Mutation(
+        "Slack: nor answers what was asked there",
+        "adapters/slack/expert_answers.py",
+        ("        return _OUT.to(language)\n", "        pass\n"),
+        (f"{SLACK}/test_digest.py::test_who_has_left_a_private_place_answers_nothing_there_from_a_form_that_is_still_open",),
+    ),
     Mutation(
         "Slack: guests in a channel",
         "adapters/slack/audience.py",

@@ -13,7 +13,7 @@ from typing import Any
 
 import discord
 
-from adapters.discord.events import DIRECT, PLATFORM
+from adapters.discord.events import DIRECT, PLATFORM, name_of
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 from adapters.discord.transport.message_links import place_at
@@ -62,13 +62,13 @@ class Places:
         return self._in_guild(found)
 
     async def actor(self, who: "discord.Interaction[Any] | discord.Member") -> Actor:
-        """Somebody with what they may do where they did something; an outsider where that is not known. Never
-        raises."""
+        """Somebody with what they may do where they did something; an outsider where that is not known, or of a place
+        that they do not see any more, where a form was still open. Never raises."""
         if isinstance(who, discord.Member):
             role = _role(who.guild_permissions) if who.guild in self.team() else "outsider"
             return Actor(PLATFORM, str(who.guild.id), str(who.id), role)
         if who.guild_id is not None:
-            ours = any(guild.id == who.guild_id for guild in self.team())
+            ours = who.permissions.view_channel and any(guild.id == who.guild_id for guild in self.team())
             return Actor(PLATFORM, str(who.guild_id), str(who.user.id), _role(who.permissions) if ours else "outsider")
         return Actor(PLATFORM, DIRECT, str(who.user.id), await self._direct_role(who.user.id))
 
@@ -93,7 +93,7 @@ class Places:
         if not members or members[0].bot:
             raise LookupError(f"{user} is no member")
         channel = await self._rest.call("direct", user, members[0].create_dm)
-        return Recipient(Place(PLATFORM, DIRECT, str(channel.id)), PRIVATE, members[0].display_name)
+        return Recipient(Place(PLATFORM, DIRECT, str(channel.id)), PRIVATE, name_of(members[0]))
 
     async def name(self, user: str) -> str:
         """A name for people; the id where Discord does not say. Never raises."""
@@ -103,7 +103,7 @@ class Places:
                 known = await self._rest.call("user", user, lambda: self._client.fetch_user(int(user)))
             except PostError:
                 return user
-        return known.display_name
+        return name_of(known)
 
     def _in_guild(self, channel: object) -> Audience:
         if not isinstance(channel, discord.abc.GuildChannel | discord.Thread):

@@ -11,6 +11,7 @@ from typing import Literal
 import discord
 
 from bot.types import Audience, Incoming, Place
+from retrieval.loaders.sanitize import clean_line
 
 PLATFORM = "discord"
 DIRECT = "@me"  # the workspace of direct messages, as Discord writes it in addresses
@@ -163,7 +164,7 @@ def _forwarded(message: discord.Message, me: int) -> str:
 
 def _read(text: str, message: discord.Message, me: int) -> str:
     """`text`, which came with a message that names who is mentioned."""
-    people = {user.id: user.display_name for user in message.mentions}
+    people = {user.id: name_of(user) for user in message.mentions}
     roles = {role.id: role.name for role in message.role_mentions}
     own = message.guild.self_role if message.guild else None
 
@@ -184,6 +185,11 @@ def _read(text: str, message: discord.Message, me: int) -> str:
                 return f"/{found['command']}"
 
     return _MARK.sub(shown, text).strip()
+
+
+def name_of(user: discord.abc.User) -> str:
+    """A name for people, on one line and with nothing in it that nobody sees."""
+    return clean_line(user.display_name) or str(user.id)
 
 
 def link(workspace: str, channel: str, message: str) -> str:

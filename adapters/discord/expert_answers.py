@@ -12,7 +12,7 @@ import discord
 
 from adapters.discord import digest
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import PLATFORM, link, readable
+from adapters.discord.events import PLATFORM, link, name_of, readable
 from adapters.discord.interactions import Gesture, Interactions, spot_of
 from adapters.discord.rendering.components import ModalInput, answer_modal, pieces
 from adapters.discord.rendering.markdown import escaped
@@ -75,7 +75,7 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
         taken = await digest.cards(context).answer(
             card,
             await context.places.actor(gesture),
-            gesture.user.display_name,
+            name_of(gesture.user),
             given["answer"],
             url,
             question=given["question"],
@@ -107,7 +107,7 @@ async def _ticks(context: DiscordContext, card: Post, reference: int | None, giv
 
 async def _dismiss(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
     card, actor = await _card(context, gesture, name), await context.places.actor(gesture)
-    taken = await digest.cards(context).dismiss(card, actor, gesture.user.display_name)
+    taken = await digest.cards(context).dismiss(card, actor, name_of(gesture.user))
     return _said(context, gesture, taken.refusal)
 
 
@@ -158,7 +158,7 @@ async def _read(context: DiscordContext, card: Post, confirm: Post, reply: str) 
     text = readable(said, context.me)
     if not text:
         return _UNREAD
-    return CardReply(text, _link(card, reply, channel), str(said.author.id), said.author.display_name)
+    return CardReply(text, _link(card, reply, channel), str(said.author.id), name_of(said.author))
 
 
 async def _show(context: DiscordContext, confirm: Post, text: str) -> None:

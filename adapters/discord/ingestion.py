@@ -14,7 +14,7 @@ from functools import partial
 import discord
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import PLATFORM, Spot, link, readable, spot
+from adapters.discord.events import PLATFORM, Spot, link, name_of, readable, spot
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.interactions import Gesture, spot_of, tell
 from adapters.discord.rendering.components import File, ModalInput, ingest_modal, pieces
@@ -100,7 +100,7 @@ def message_refs(message: discord.Message, workspace: str, me: int, *, thread: i
         name = ingestion.message_name(
             text, where["message"], " ".join((where["channel"], where["message"])), message.created_at
         )
-        own = said_by(message.author.display_name, day(message), text) if text else ""
+        own = said_by(name_of(message.author), day(message), text) if text else ""
         refs.append(FileRef(name, {**where, "text": own, **({} if thread is None else {"thread": str(thread)})}))
     refs += [FileRef(one.filename, {**where, "url": one.url, "attachment": str(one.id)}) for one in message.attachments]
     return tuple(refs)

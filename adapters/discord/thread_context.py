@@ -13,7 +13,7 @@ import discord
 
 from adapters.discord import files
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import DIRECT, Spot, addressed, readable, written_in
+from adapters.discord.events import DIRECT, Spot, addressed, name_of, readable, written_in
 from adapters.discord.transport.forum_tags import post_of
 from adapters.port import PostError
 from adapters.shared.attachments import Attached, fetched
@@ -51,7 +51,7 @@ class ThreadContext:
             overheard=(
                 *self._title(message, own),
                 *(
-                    Overheard(one.author.display_name, text)
+                    Overheard(name_of(one.author), text)
                     for one in heard[-HEARD:]
                     if (text := readable(one, context.me)) and not self._ours(one, message)
                 ),
@@ -66,8 +66,8 @@ class ThreadContext:
         post = post_of(self._context.client, message.thread)
         if post is None:
             return ()
-        author = own.author.display_name if own is not None and message.message == message.thread else ""
-        return (Overheard(author or (post.owner.display_name if post.owner else ""), post.name),)
+        author = name_of(own.author) if own is not None and message.message == message.thread else ""
+        return (Overheard(author or (name_of(post.owner) if post.owner else ""), post.name),)
 
     async def shared(self, message: Incoming) -> bool:
         """Whether somebody else than its author has written in its thread, bots aside. Raises PostError."""

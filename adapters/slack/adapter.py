@@ -52,7 +52,7 @@ from bot.config.settings import SlackSettings
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient
-from bot.waiting import stopped
+from bot.waiting import beside, stopped
 from retrieval.i18n import Language, Text, filled
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,8 @@ class SlackAdapter:
     async def run(self, bot: Bot) -> None:
         """Serve until cancelled; then take nothing new in and let what runs end, for at most 20 seconds.
 
-        Raises SettingsError when Slack refuses the tokens for good, ConnectionError when it cannot be reached.
+        Raises SettingsError when Slack refuses the tokens for good, also while it runs, ConnectionError when it cannot
+        be reached.
         """
         token, url = self._settings.bot_token.get_secret_value(), self._settings.api_url
         async with self._api(token, url, shared=partial(shared_limit, bot) if bot.rates.shared else None) as slack:
@@ -131,8 +132,13 @@ class SlackAdapter:
                 asyncio.create_task(bot.sources.channels.read(PLATFORM, history, self.ready), name="slack-history"),
             ]
             try:
-                await way.run(app)
-            except DisabledError as error:
+                async with (
+                    beside(way.run(app), "slack-events") as serving,
+                    beside(slack.until_refused(), "slack-token") as refused,
+                ):
+                    await asyncio.wait({serving, refused}, return_when=asyncio.FIRST_COMPLETED)
+                    (refused if refused.done() else serving).result()
+            except (DisabledError, CredentialsError) as error:
                 raise _refused(error.code) from None
             finally:
                 self._connections = self._context = None

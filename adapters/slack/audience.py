@@ -15,6 +15,7 @@ from adapters.slack.events import PLATFORM
 from adapters.slack.transport.api import SlackApi, SlackError, UnsupportedError
 from bot.types import Actor, Audience, Place, Recipient, Role
 from retrieval.i18n import Language
+from retrieval.loaders.sanitize import clean_line
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +49,12 @@ class Places:
             return UNKNOWN
 
     async def actor(self, user: str, *, stranger: bool = False) -> Actor:
-        """Somebody with what they may do; an outsider where Slack does not say. Never raises."""
+        """Somebody with what they may do; an outsider once they have left, or where Slack does not say. Never
+        raises."""
         role: Role = "outsider"
         if not stranger:
             try:
-                role = await self.role(user)
+                role = await self._role_now(user)
             except SlackError as error:
                 log.warning("who somebody is could not be looked up: %s", error.code)
         return Actor(PLATFORM, self._slack.me.team, user, role)
@@ -73,12 +75,21 @@ class Places:
         """Whether somebody reads a channel: anybody in the team a public one, members only any other. Never raises."""
         try:
             info = await self._slack.channel(channel)
-            if info.get("is_channel") and not info.get("is_private") and await self.role(user) != "outsider":
+            if info.get("is_channel") and not info.get("is_private") and await self._role_now(user) != "outsider":
                 return True
+            if user in await self._slack.members(channel):
+                return True
+            self._slack.ask_anew(channel)  # they may have joined since
             return user in await self._slack.members(channel)
         except SlackError as error:
             log.info("who reads a channel could not be looked up: %s", error.code)
             return False
+
+    async def is_out(self, channel: str, user: str) -> bool:
+        """Whether somebody is in a private channel no more, or never was: a form stays open for whoever has left, and
+        nobody leaves a direct message. Never raises."""
+        private = not channel.startswith("D") and (await self.audience(channel)).visibility == "private"
+        return private and not await self.is_member(channel, user)
 
     async def is_here(self, channel: str) -> bool:
         """Whether the bot is in a channel, and may post there. Never raises."""
@@ -89,6 +100,13 @@ class Places:
             return False
         return info.get("is_member") is not False and not info.get("is_archived")
 
+    async def is_bot(self, user: str) -> bool:
+        """Whether Slack says so of somebody. Never raises."""
+        try:
+            return bool((await self._slack.user(user)).get("is_bot"))
+        except SlackError:
+            return False
+
     async def name(self, user: str) -> str:
         """A name for people; the id where Slack does not say. Never raises."""
         try:
@@ -96,7 +114,8 @@ class Places:
         except SlackError:
             return user
         profile = found.get("profile") or {}
-        return str(profile.get("display_name") or found.get("real_name") or found.get("name") or user)
+        names = (profile.get("display_name"), found.get("real_name"), profile.get("real_name"), found.get("name"))
+        return next(filter(None, (clean_line(str(name or "")) for name in names)), user)
 
     async def named(self, text: str) -> str:
         """`@U12` of a mention as `@name`. Never raises."""
@@ -147,16 +166,24 @@ class Places:
         return any(self._is_outsider(known[member]) and not known[member].get("deleted") for member in members)
 
     async def role(self, user: str) -> Role:
-        """Raises SlackError."""
-        try:
-            found = await self._slack.user(user)
-        except UnsupportedError as error:
-            if error.code not in _LOOKUP:
-                raise
-            return "member"
+        """Of somebody who has left, the role they had. Raises SlackError."""
+        found = await self._account(user)
         if self._is_outsider(found):
             return "outsider"
         return "editor" if any(found.get(flag) for flag in _ADMIN) else "member"
+
+    async def _role_now(self, user: str) -> Role:
+        """Raises SlackError."""
+        return "outsider" if (await self._account(user)).get("deleted") else await self.role(user)
+
+    async def _account(self, user: str) -> Mapping[str, Any]:
+        """Empty where a server has no such concept. Raises SlackError."""
+        try:
+            return await self._slack.user(user)
+        except UnsupportedError as error:
+            if error.code not in _LOOKUP:
+                raise
+            return {}
 
     def _is_outsider(self, user: Mapping[str, Any]) -> bool:
         team = user.get("team_id") or self._slack.me.team

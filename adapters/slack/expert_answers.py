@@ -47,6 +47,10 @@ ANSWER_CHARACTERS = 3_000  # that a modal's field takes; a reply in the thread m
 Work = Callable[[SlackContext, Json, str], Awaitable[Text | None]]
 
 _SUBMIT = Text(en="Save", ja="保存")
+_OUT = Text(
+    en="You are not in the channel of this question any more, so you cannot answer it here.",
+    ja="この質問のチャンネルに参加していないため、ここからは回答できません。",
+)
 
 
 def register(app: AsyncApp, context: SlackContext) -> None:
@@ -85,6 +89,8 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 async def _view(context: SlackContext, user: str, channel: str, name: str) -> Json:
     """The modal for an answer, or one that says why there is nothing to answer."""
     language = await context.language_of(user)
+    if await context.places.is_out(channel, user):
+        return notice_modal(_OUT.to(language), language)
     try:
         card = await _card(context, name, channel)
         opened = await cards(context).form(card, await context.places.actor(user))
@@ -147,6 +153,8 @@ async def _submitted(
     """The fault of an answer, in words; "" when it is learnt."""
     language = await context.language_of(user)
     name, reference = expert_answers.without_reference(name)
+    if await context.places.is_out(channel, user):
+        return _OUT.to(language)
     try:
         card = await _card(context, name, channel)
         url = context.slack.permalink(channel, card.message) if card and card.message else ""

@@ -49,8 +49,11 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 
 
 async def react(context: SlackContext, event: Reacted) -> None:
-    """Raises StoreError."""
+    """A thumb is a person's vote: the event does not say whether a bot has given it (R8). Raises StoreError."""
     place, user = event.place, event.author
+    ours = await context.bot.outbox.find(place, event.message) is not None  # else nobody is looked up for it
+    if not ours or await context.places.is_bot(user):
+        return
     answer = await votes.react(context.bot, place, event.message, user, event.vote, event.thumb)
     if answer is None or event.vote != "down":
         return

@@ -395,7 +395,10 @@ async def _take(context: SlackContext, wish: _Wish, place: Place, thread: str | 
 async def _scopes(context: SlackContext, user: str, place: Place) -> tuple[tuple[str, ...], Audience]:
     """Raises NotTakenError."""
     actor, audience = context.places.actor(user), context.places.audience(place.channel, user)
-    return await ingestion.scopes(context.bot, place, actor, audience, _REFUSALS)
+    found = await ingestion.scopes(context.bot, place, actor, audience, _REFUSALS)
+    if await context.places.is_out(place.channel, user):
+        raise NotTakenError(_NOT_HERE)
+    return found
 
 
 def _field(view: Json, wanted: str) -> str:

@@ -320,6 +320,8 @@ def _schema(source: Mapping[str, Any]) -> types.Schema:
 
 # -- their stream as our parts --------------------------------------------------------------------------------------
 
+_EMPTY = [types.Part(text=text, thought=thought) for text in (None, "") for thought in (None, False, True)]
+
 
 @dataclass(slots=True)
 class _Reply:
@@ -354,7 +356,7 @@ class _Reply:
             return
         candidate = chunk.candidates[0]
         for part in (candidate.content and candidate.content.parts) or ():
-            if part == types.Part(text="") or part == types.Part():
+            if not part.text and part in _EMPTY:
                 continue  # would be refused when sent back
             self.parts.append(part)
             if part.function_call:

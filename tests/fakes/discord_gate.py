@@ -53,6 +53,7 @@ ERRORS: Mapping[int, tuple[int, str]] = {
     30046: (429, "Maximum number of edits to messages older than 1 hour reached. Try again later"),
     40005: (413, "Request entity too large"),
     40060: (400, "Interaction has already been acknowledged."),
+    40333: (403, "internal network error"),
     40067: (400, "A tag is required to create a forum post in this channel"),
     50001: (403, "Missing Access"),
     50003: (403, "Cannot execute action on a DM channel"),

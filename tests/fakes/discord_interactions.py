@@ -76,8 +76,7 @@ class Interactions:
                 made.original = made.source
             case 8:
                 made.choices = data.get("choices") or []
-                if len(made.choices) > 25:
-                    raise invalid([rules.too_long("data.choices", 25)])
+                rules.check_choices(made.choices)
             case 9:
                 rules.check_modal(data, without=self._without)
                 made.modal, made.modal_open = data, True

@@ -369,6 +369,10 @@ def _input(where: str, part: Json, *, labelled: bool) -> Iterator[Problem]:
     for name, most in (("value", 4000), ("placeholder", 100)):
         if len(part.get(name) or "") > most:
             yield too_long(f"{where}.{name}", most)
+    if len(part.get("value") or "") > (most := part.get("max_length") or 4000):
+        yield too_long(f"{where}.value", most)  # Source: discord-tickets #678
+    if part.get("style") == 1 and "\n" in (part.get("value") or ""):  # Source: Discord.Net PR 2789
+        yield where, "COMPONENT_VALIDATION_FAILED", "Component validation failed"
     if not 0 <= (part.get("min_length") or 0) <= 4000 or not 1 <= (part.get("max_length") or 4000) <= 4000:
         yield f"{where}.max_length", "NUMBER_TYPE_MAX", "int value should be less than or equal to 4000."
 
@@ -377,6 +381,16 @@ def _upload(where: str, part: Json) -> Iterator[Problem]:
     least, most = _range(part)
     if not 0 <= least <= 10 or not 1 <= most <= 10 or least > most or (part.get("required", True) and least < 1):
         yield f"{where}.max_values", "BASE_TYPE_BAD_VALUE", "min_values and max_values must be in order and at most 10."
+
+
+def check_choices(choices: list[Json]) -> None:
+    """What is proposed while somebody types. Source: application-commands, option choice structure. Raises Refused."""
+    problems = [too_long("data.choices", 25)] if len(choices) > 25 else []
+    for at, each in enumerate(choices):
+        for name in ("name", "value"):
+            if not isinstance(each.get(name), str) or not 1 <= len(each[name]) <= 100:
+                problems.append(bad_length(f"data.choices.{at}.{name}", 1, 100))
+    refuse(problems)
 
 
 def check_thread(body: Json) -> None:

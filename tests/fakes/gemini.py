@@ -18,6 +18,7 @@ from typing import Any, Literal, Self
 from aiohttp import web
 
 from tests.fakes.obedient import obey
+from tests.fakes.streaming import write
 from tests.fakes.vectors import bag_of_trigrams
 
 Json = dict[str, Any]
@@ -215,8 +216,7 @@ class FakeGemini:
         lines = [f"data: {json.dumps(chunk, ensure_ascii=False)}\r\n\r\n".encode() for chunk in chunks]
         if ending == "cut":
             lines[-1] = lines[-1][: len(lines[-1]) // 2]
-        for line in lines:
-            await response.write(line)
+        await write(response, b"".join(lines))
         match ending:
             case "cut":
                 assert request.transport is not None

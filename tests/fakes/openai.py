@@ -16,6 +16,7 @@ from aiohttp import web
 
 from tests.fakes.obedient import obey
 from tests.fakes.openai_rules import Resizes, Rules
+from tests.fakes.streaming import write
 from tests.fakes.vectors import bag_of_trigrams
 
 Json = dict[str, Any]
@@ -211,8 +212,7 @@ class FakeOpenAI:
         lines = [_line(chunk) for chunk in chunks]
         if reply.ending == "cut":
             lines[-1] = lines[-1][: len(lines[-1]) // 2]
-        for line in lines:
-            await response.write(line)
+        await write(response, b"".join(lines))
         match reply.ending:
             case "cut":
                 assert request.transport is not None

@@ -44,12 +44,20 @@ class User:
     app_id: str = ""
 
     def as_json(self) -> Json:
-        """As users.info shows it. Only people of another workspace have `is_stranger`."""
+        """As users.info shows it. Only people of another workspace have `is_stranger`; who has left has little else."""
+        if self.kind == "deleted":
+            left = {"real_name": self.name.title(), "display_name": "", "team": self.team}
+            return {"id": self.id, "team_id": self.team, "name": self.name, "deleted": True, "profile": left} | {
+                "is_bot": False,
+                "is_app_user": False,
+                "updated": _EPOCH,
+                "locale": self.locale,
+            }
         person: Json = {
             "id": self.id,
             "team_id": self.team,
             "name": self.name,
-            "deleted": self.kind == "deleted",
+            "deleted": False,
             "real_name": self.name.title(),
             "tz": self.tz,
             "is_admin": self.kind == "admin",

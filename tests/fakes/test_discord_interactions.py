@@ -349,6 +349,8 @@ def test_what_may_be_a_modal() -> None:
         labelled(words, "l" * 46),
         labelled(words | {"style": 3}),
         labelled(words | {"max_length": 4001}),
+        labelled(words | {"max_length": 3, "value": "long"}),
+        labelled(words | {"value": "two\nlines"}),
         labelled({"type": 2, "style": 1, "label": "x", "custom_id": "b"}),
         labelled({"type": 21, "custom_id": "r", "options": [{"label": "1", "value": "1"}]}),
         labelled({"type": 3, "custom_id": "s", "options": [{"label": "1", "value": "1"}], "min_values": 0}),
@@ -358,6 +360,16 @@ def test_what_may_be_a_modal() -> None:
     for body, without in [*((each, "") for each in bad), *lacking]:
         with pytest.raises(Refused) as caught:
             rules.check_modal(body, without={without})
+        assert caught.value.body["code"] == 50035 and caught.value.body["errors"]["data"]
+
+
+def test_what_may_be_proposed_while_somebody_types() -> None:
+    fine = {"name": "n" * 100, "value": "v" * 100}
+    rules.check_choices([fine] * 25)
+    rules.check_choices([])
+    for bad in ([fine] * 26, [fine | {"name": "n" * 101}], [fine | {"value": "v" * 101}], [fine | {"value": ""}]):
+        with pytest.raises(Refused) as caught:
+            rules.check_choices(bad)
         assert caught.value.body["code"] == 50035 and caught.value.body["errors"]["data"]
 
 

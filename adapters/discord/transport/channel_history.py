@@ -10,7 +10,7 @@ from datetime import datetime
 import discord
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import CHECKS, PLATFORM, by_a_person, link, readable
+from adapters.discord.events import CHECKS, PLATFORM, by_a_person, link, name_of, readable
 from adapters.discord.transport.message_links import channel_at, place_at, root_of, thread_at
 from adapters.discord.transport.outbox import post_once
 from adapters.port import Adapter, as_lookup
@@ -108,10 +108,10 @@ class DiscordHistory(PlatformHistory):
                 marked |= dict.fromkeys(await self._context.rest.call("read", str(one.channel.id), users))
         checks = tuple([await self._context.places.actor_at(place, who) for who in marked])
         if not by_a_person(one):
-            return Said(str(one.id), one.created_at, one.author.display_name, "", None, checks)
+            return Said(str(one.id), one.created_at, name_of(one.author), "", None, checks)
         author = Actor(PLATFORM, place.workspace, str(one.author.id))  # whoever writes in a server was a member of it
         text = readable(one, self._context.me)
-        return Said(str(one.id), one.created_at, one.author.display_name, text, author, checks)
+        return Said(str(one.id), one.created_at, name_of(one.author), text, author, checks)
 
 
 _NOW = "archived"  # where the listing goes on once the active ones are told

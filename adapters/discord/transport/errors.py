@@ -47,7 +47,8 @@ class HeldError(UnreachableError):
 GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007, 50008, 50013, 50021, 50083, 160005})
 ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
 OLD_EDITS = 30046  # too many edits of messages older than an hour: a 429 of this kind of call alone
-UNKNOWN_MESSAGE = "10008"
+NOT_DISCORDS = frozenset({0, 40333})  # a 403 of what stands before it (discord-api-docs #6473), or of somebody's proxy
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = "10003", "10008"
 NO_DIRECT = "50007"  # of a person who takes no direct messages from the bot
 
 
@@ -56,8 +57,10 @@ def translated(what: str, error: Exception) -> DiscordError:
     match error:
         case discord.HTTPException(status=401):
             return TokenError(what, "401")
+        case discord.HTTPException(status=403, code=code) if code in NOT_DISCORDS:
+            return UnreachableError(what, "403")
         case discord.HTTPException(status=403, code=code):
-            return BarredError(what, str(code or 403))
+            return BarredError(what, str(code))
         case discord.HTTPException(code=code) if code in GONE:
             return GoneError(what, str(code))
         case discord.HTTPException(code=code) if code == OLD_EDITS:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import discord
 
-from adapters.discord.events import readable
+from adapters.discord.events import name_of, readable
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 
@@ -116,7 +116,7 @@ def transcript(messages: Iterable[discord.Message], me: int) -> list[tuple[str, 
     for message in messages:
         text = readable(message, me)
         if text and message.author.id != me and message.type in _SPOKEN:
-            parts.append((day(message), said_by(message.author.display_name, day(message), text)))
+            parts.append((day(message), said_by(name_of(message.author), day(message), text)))
     return parts
 
 

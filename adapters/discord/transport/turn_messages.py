@@ -18,6 +18,7 @@ from adapters.discord.transport.api import Buttons, DiscordApi, Mark
 from adapters.discord.transport.errors import (
     ARCHIVED,
     LOCKED,
+    UNKNOWN_CHANNEL,
     UNKNOWN_MESSAGE,
     BarredError,
     GoneError,
@@ -161,8 +162,10 @@ class TurnMessages:
         return without_pings(words) or _UNNAMED.to(self._language)
 
     async def _fall_back(self, tried: TurnTarget, error: GoneError) -> bool:
-        """Whether the channel can take what its thread does not: one that was locked, or in which we may not write."""
-        shut = tried.thread is not None and error.code in _SHUT
+        """Whether the channel can take what its thread does not: one that was locked, or in which we may not write, or
+        that was deleted while the question stands in the channel."""
+        deleted = error.code == UNKNOWN_CHANNEL and written_in(self._message) == self.parent
+        shut = tried.thread is not None and (error.code in _SHUT or deleted)
         parent = self._client.get_channel(int(self.parent))
         if not shut or tried.channel == self.parent or isinstance(parent, discord.ForumChannel):
             return False

@@ -79,6 +79,7 @@ class Steps:
         self._clock = clock
         self._sleep = sleep
         self._plain = False  # blocks are not accepted here
+        self._streams = steps == "live"  # until a message can be edited no longer: the next stream would end like it
         self._cards: TaskCards = ()
         self._summary = StepSummary()
         self._seconds: float | None = None  # that the answer took, once it is there
@@ -217,6 +218,7 @@ class Steps:
                 part.settled = True  # it is left out
             except SealedError as error:
                 log.info("a message of steps is replaced: %s", error)
+                self._streams = False
                 await self._replace(number - 1)
             except RefusedError as error:
                 if self._plain:
@@ -249,7 +251,7 @@ class Steps:
             at_work,
             title=self._title(part, final),
             final=final,
-            stream=self._steps == "live" and not self._plain,
+            stream=self._streams and not self._plain,
             plain=self._plain,
         )
         part.settled = final

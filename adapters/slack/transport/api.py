@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -52,6 +52,7 @@ __all__ = [
     "UnsupportedError",
 ]
 
+log = logging.getLogger(__name__)
 _sdk = logging.getLogger(f"{__name__}.sdk")
 _sdk.setLevel(logging.INFO)  # at DEBUG it logs whole requests and answers
 
@@ -138,6 +139,18 @@ class SlackApi:
         fields = ("user_id", "bot_id", "team_id", "team", "url", "user")
         self._me = Me(*(str(answer.body.get(name) or "") for name in fields), scopes=answer.scopes)
         return self._me
+
+    async def until_refused(self) -> NoReturn:
+        """Raises CredentialsError once Slack does not take the token any more: one refusal alone may be its mistake."""
+        while True:
+            await self._caller.refused.wait()
+            self._caller.refused.clear()
+            try:
+                await self._caller.call("auth.test", {})
+            except CredentialsError:
+                raise
+            except SlackError as error:
+                log.info("whether Slack still takes the token could not be asked: %s", error.code)
 
     # -- any method -------------------------------------------------------------------------------------------------
 

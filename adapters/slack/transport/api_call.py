@@ -25,6 +25,7 @@ from adapters.slack.transport.errors import (
     BUSY,
     LASTING,
     PASSING,
+    CredentialsError,
     NotSent,
     SlackError,
     UnknownOutcome,
@@ -148,6 +149,7 @@ class Caller:
         self._chance = chance
         self._seconds = seconds
         self._absent = _Absent(clock)
+        self.refused = asyncio.Event()  # set when Slack did not take the token
         self.pacer = Pacer(clock=clock, sleep=sleep, shared=shared)
 
     def tries(self, most: int = TRIES) -> Tries:
@@ -185,6 +187,8 @@ class Caller:
                 case SlackError():
                     if isinstance(outcome, UnsupportedError):
                         self._absent.remember(outcome, channel)
+                    if isinstance(outcome, CredentialsError):
+                        self.refused.set()
                     raise outcome
                 case _Lost(code, sent):
                     if sent and not repeat:

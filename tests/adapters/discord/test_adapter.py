@@ -15,7 +15,7 @@ from retrieval.i18n import Text
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
-from tests.fakes.discord_gate import error
+from tests.fakes.discord_gate import Fault, error, page
 from tests.fakes.discord_payloads import CONTENT_INTENT
 from tests.fakes.discord_world import FORUM, PRIVATE_THREAD, VOICE, Message
 
@@ -367,6 +367,30 @@ async def test_a_thread_that_is_locked_meanwhile_leaves_its_answer_in_the_channe
         assert answer.channel == GENERAL
 
 
+async def test_a_thread_that_is_deleted_meanwhile_leaves_the_answer_to_its_question_in_the_channel(
+    tmp_path: Path,
+) -> None:
+    held, more = Held("30 days."), Held("60 days.")
+    async with FakeDiscord() as discord, bot(discord, tmp_path, held, more) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await asyncio.wait_for(held.begun.wait(), 30)
+        await discord.wait_for(lambda: discord.thread(asked))
+        await discord.says(asked, "ann", "@kotae And exchanges?")
+        await discord.removes(asked)
+        held.go_on.set()
+        (answer,) = await discord.wait_for(lambda: [one for one in discord.posted("general") if "30 days" in one.shown])
+        assert answer.reference is not None and answer.reference["message_id"] == asked
+        await asyncio.wait_for(more.begun.wait(), 30)
+        more.go_on.set()  # that question went with the thread
+
+        async def left() -> int:
+            return len(await here.bot.turns.unfinished("discord"))
+
+        await until(left, lambda count: count == 0)
+        await discord.wait_for_idle()
+        assert not [one for one in discord.posted("general") if "60 days" in one.shown]
+
+
 async def test_a_channel_without_threads_and_a_thread_that_is_there_already(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path):
         voice = discord.world.add_channel("voice", kind=VOICE)
@@ -403,6 +427,16 @@ async def test_a_place_that_is_gone_or_barred_ends_its_turn_at_once(code: int, t
         await until(left, lambda count: count == 0)
         await discord.wait_for_idle()
         assert len(discord.journal.calls(POST)) <= 3 and len(discord.journal.calls(THREAD)) <= 2
+
+
+@pytest.mark.parametrize("fault", [error(40333), page(403)], ids=["cloudflare", "proxy"])
+async def test_a_refusal_that_is_not_discords_own_closes_no_question(fault: Fault, tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path):
+        for route in (POST, THREAD):
+            discord.fail(route, fault, calls=[1])
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        (answer,) = await discord.wait_for(answered(discord, asked))
+        assert answer.channel == asked  # in its thread
 
 
 async def test_many_turns_wait_in_line_and_say_so(tmp_path: Path) -> None:

@@ -249,6 +249,18 @@ async def test_who_may_add_what_for_whom(tmp_path: Path) -> None:
         }
 
 
+async def test_a_form_that_is_left_open_gives_nothing_to_a_channel_that_its_reader_does_not_see_any_more(
+    tmp_path: Path,
+) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        secret = fake.world.add_channel("secret", only=[ANN, fake.bot_user]).id
+        await fake.slash("ingest", {}, "ann", secret)
+        fake.world.deny(secret, "view_channel", who=ANN)
+        assert "Only members" in await answered(fake, await fake.submits("ann", {"text": "Rubbish."}))
+        await fake.wait_for_idle()
+        assert not await rows(here) and not fake.thread(secret)
+
+
 async def test_what_was_chosen_for_one_channel_is_not_chosen_for_a_message_of_another(tmp_path: Path) -> None:
     """The form has the team chosen already where it was opened, in public."""
     fake = FakeDiscord(limits=False)

@@ -1,6 +1,7 @@
 """The Slack adapter at work in a test: the real client against Slack's fake, a real database, and an agent that
 plays."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ class Service:
     bot: Bot
     data: Database
     adapter: SlackAdapter
+    task: asyncio.Task[None]  # the adapter's run
 
 
 @asynccontextmanager
@@ -54,9 +56,9 @@ async def bot(
     player, given = Player(*acts), settings(home, **more)
     async with (
         process(given, player.make, knowledge, at_once=at_once, clock=clock) as (data, bot),
-        _connected(slack, bot, given.language, look_every, api) as adapter,
+        _connected(slack, bot, given.language, look_every, api) as (adapter, task),
     ):
-        yield Service(slack, player, bot, data, adapter)
+        yield Service(slack, player, bot, data, adapter, task)
 
 
 @asynccontextmanager
@@ -66,20 +68,20 @@ async def _connected(
     language: Language,
     look_every: float = EVERY_SECONDS,
     api: Callable[..., SlackApi] = SlackApi,
-) -> AsyncIterator[SlackAdapter]:
+) -> AsyncIterator[tuple[SlackAdapter, asyncio.Task[None]]]:
     """Over HTTP where this Slack posts somewhere, else over Socket Mode."""
     over_http = bool(slack.posts.url)
     app_token, secret = SecretStr(slack.app_token), SecretStr(SIGNING_SECRET)
     way_in = {"app_token": None if over_http else app_token, "signing_secret": secret if over_http else None}
     tokens = SlackSettings(bot_token=SecretStr(slack.bot_token), api_url=slack.api_url, **way_in)
     adapter = SlackAdapter(tokens, language=language, look_every=look_every, api=api)
-    async with serving(adapter, bot):
+    async with serving(adapter, bot) as task:
         if over_http:
             async with posted_to(adapter.webhooks) as slack.posts.url:
-                yield adapter
+                yield adapter, task
         else:
             await slack.connected(2)
-            yield adapter
+            yield adapter, task
 
 
 @asynccontextmanager
@@ -113,5 +115,5 @@ async def taught(slack: FakeSlack, home: Path, *acts: Act, **more: Any) -> Async
 async def whole(slack: FakeSlack, home: Path, **more: Any) -> AsyncIterator[tuple[Application, SlackAdapter]]:
     """The whole application behind the adapter, with its own model and embedder; the first search takes seconds."""
     given = settings(home, **more)
-    async with running(given, Redactor()) as app, _connected(slack, app.bot, given.language) as adapter:
+    async with running(given, Redactor()) as app, _connected(slack, app.bot, given.language) as (adapter, _):
         yield app, adapter

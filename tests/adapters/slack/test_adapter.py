@@ -203,8 +203,9 @@ async def test_a_thumb_of_any_colour_on_the_answer_is_a_vote(name: str, vote: st
             return await here.bot.outbox.find(here.player.messages[0].place, answer.ts) is not None
 
         await until(kept)
+        slack.world.add_user("U8", "robot", kind="bot")
+        await slack.reacts("U8", answer.ts, name)  # and no vote
         await slack.reacts("U2", answer.ts, name)
-
         await until(votes, lambda found: found == [vote])
         await slack.unreacts("U2", answer.ts, name)
         await until(votes, lambda found: not found)
@@ -290,3 +291,18 @@ async def test_a_refused_token_is_said_once_and_in_words(tmp_path: Path) -> None
         with pytest.raises(SettingsError, match="invalid_auth"):
             async with bot(slack, tmp_path):
                 pass
+
+
+async def test_a_token_that_is_revoked_while_it_runs_ends_it_and_a_single_refusal_does_not(tmp_path: Path) -> None:
+    from bot.errors import SettingsError
+
+    async with FakeSlack(limits=False) as slack:
+        with pytest.raises(SettingsError, match="token_revoked"):
+            async with bot(slack, tmp_path) as here:
+                slack.fail("chat.postMessage", error("invalid_auth"), calls=[1])
+                asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+                await slack.wait_for(answered(slack, asked))
+                assert here.adapter.connected
+                slack.app.revoked = True
+                await slack.says("C1", "U1", "@kotae And now?")
+                await slack.wait_for(here.task.done)

@@ -124,12 +124,22 @@ async def test_who_somebody_is() -> None:
         roles = {user: (await places.actor(user)).role for user in ("U1", "U3", "U4", "U5", "U6", "U404")}
         assert roles == {"U1": "member", "U6": "editor", **dict.fromkeys(("U3", "U4", "U5", "U404"), "outsider")}
         assert (await places.actor("U6", stranger=True)).role == "outsider"
+        assert (await places.actor("U7")).role == "outsider"  # has left, and was a member when they said what they did
+        assert await places.role("U7") == "member" and not await places.is_member("C1", "U7")
         slack.world.users["U2"].locale = "ja-JP"
         assert [await places.language(user) for user in ("U1", "U2", "U404")] == ["en", "ja", None]
         assert (
             await places.named("@U1 and @U2, not me@U1 nor @U404 or @U12")
             == "@ann and @ben, not me@U1 nor @U404 or @U12"
         )
+
+
+async def test_a_name_is_what_people_see_of_it_and_the_id_where_there_is_none() -> None:
+    async with looking() as (slack, places):
+        for user, name in (("U1", "an\u202en\u200b\x07"), ("U2", "\u202e")):
+            slack.world.users[user].name = name
+        slack.world.add_user("U7", "gone", kind="deleted")
+        assert [await places.name(user) for user in ("U1", "U2", "U7", "U404")] == ["ann", "U2", "Gone", "U404"]
 
 
 async def test_who_may_take_a_message_out_of_a_place() -> None:
@@ -148,6 +158,9 @@ async def test_who_may_take_a_message_out_of_a_place() -> None:
             ("C404", "U1", False),
         ):
             assert await places.is_member(channel, user) is allowed, (channel, user)
+        slack.world.channels["G1"].members.add("U2")  # since its members were looked up
+        assert await places.is_member("G1", "U2") and not await places.is_out("G1", "U2")
+        assert [await places.is_out(channel, "U4") for channel in ("G1", "G2", "C1")] == [True, False, False]
         assert [await places.is_here(channel) for channel in ("C1", "C5", "G3")] == [True, False, False]
         slack.world.channels["C4"].archived = True
         assert not await places.is_here("C4")

@@ -1,6 +1,7 @@
 """Adding to the knowledge from Slack: every gesture, who may do it where, and what becomes of the files."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from adapters.slack.rendering.block_kit import card_blocks
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.directory import MEMBERS_SECONDS
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Card, CardRow, Link, Upload
 from tests.adapters.acting import misses
@@ -245,6 +248,27 @@ async def test_scopes_are_those_of_the_place_and_the_person_whatever_the_modal_s
             assert found[f"{number} everyone.md"] == (scopes[-1] if user == "UA" else scopes[0])
             assert found.get(f"{number} place:slack:T0TEAM:G2.md", scopes[0]) == scopes[0]
         assert not slack.posted("G2")
+
+
+async def test_a_form_that_is_left_open_gives_nothing_to_a_place_that_its_reader_has_left(tmp_path: Path) -> None:
+    ahead = [0.0]
+    api = partial(SlackApi, clock=lambda: time.monotonic() + ahead[0])
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, api=api) as here:
+        private = slack.world.add_channel("G1", "ours", kind="private", members=("U1", "U2", slack.bot_user))
+        root = await slack.says("G1", "U2", "Ships moor at pier seven.")
+        for begin in (slack.command("/ingest", "", "U1", "G1"), slack.shortcut("add_to_knowledge", "U1", root)):
+            await begin
+            view = await opened(slack, "U1")
+            private.members.remove("U1")
+            ahead[0] += MEMBERS_SECONDS
+            said = (await slack.submits("U1", {"text": "Rubbish."} if "text" in fields(view) else {})).payload
+            assert said is not None and "not in that channel" in str(said["errors"].values()).replace("am ", "")
+            await slack.closes("U1")
+            private.members.add("U1")  # and is back: what was known of the channel is asked anew
+        await slack.wait_for_idle()
+        assert not await here.data.documents.listed() and not slack.posted("G1")
+        await slack.command("/ingest", "# Pier\n\nShips moor there.", "U1", "G1")
+        await slack.wait_for(done(slack, "G1"))
 
 
 def submitted_by_hand(slack: FakeSlack, user: str, view: View, **values: str) -> dict[str, Any]:

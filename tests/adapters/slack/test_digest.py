@@ -1,9 +1,11 @@
 """The digest in a channel: posted once, answered, confirmed or dismissed by members, and the askers are told."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from sqlalchemy import select
 
 from adapters.runner import announcing, digest_target, posting
 from adapters.shared.expert_answers import NOT_HERE
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.directory import MEMBERS_SECONDS
 from bot.errors import SettingsError, StoreError
 from bot.records import Period
 from bot.store.audit import Audit
@@ -476,6 +480,36 @@ async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> 
         await slack.wait_for(lambda: [m for m in slack.whispers("U2") if m.channel == "C1"])
         (still,) = await here.bot.experts.questions([other.id], Place("slack", "T0TEAM", "G1"), Audience("private"))
         assert still.resolved_at is None
+
+
+async def test_who_has_left_a_private_place_answers_nothing_there_from_a_form_that_is_still_open(
+    tmp_path: Path,
+) -> None:
+    ahead = [0.0]
+    api = partial(SlackApi, clock=lambda: time.monotonic() + ahead[0])
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses, api=api) as here:
+        slack.world.users["U2"].locale = "ja-JP"
+        private = slack.world.add_channel("G1", "secret", kind="private", members=("U1", "U2", slack.bot_user))
+        _, question = await asks(here, "When does the whale start?", "G1")
+        await here.adapter.announce("G1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack, "G1")
+        await slack.presses("U2", shown, ANSWER)
+        await opened(slack, "U2")
+        private.members.remove("U2")
+        ahead[0] += MEMBERS_SECONDS
+        refused = (await slack.submits("U2", {"answer": "Never."})).payload
+        assert refused is not None and "参加していない" in refused["errors"]["answer"]
+        form = slack.modal("U2")
+        form.closed = True
+        await slack.presses("U2", shown, ANSWER)  # of what is still on their screen
+        notice = await opened(slack, "U2")
+        assert "参加していない" in str(notice.body) and "whale" not in str(notice.body)
+        notice.closed, form.closed = True, False
+        (still,) = await here.bot.experts.questions([question.id], Place("slack", "T0TEAM", "G1"), Audience("private"))
+        assert still.resolved_at is None and not await here.data.documents.listed()
+        private.members.add("U2")
+        assert (await slack.submits("U2", {"answer": "On April 1."})).payload is None
+        await slack.wait_for(lambda: "Answered by ben" in shown.shown)
 
 
 async def until_written(here: Service, about: str) -> None:

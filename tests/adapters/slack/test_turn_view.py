@@ -16,6 +16,7 @@ from agent.events import Answered, Drafted, Outcome, ToolCalled
 from retrieval.i18n import Language
 from tests.adapters.slack.stage import (
     ANSWER,
+    FOLDED,
     LINES,
     STATUS,
     STREAMS,
@@ -218,3 +219,21 @@ async def test_where_the_thumbs_are_refused_there_are_buttons() -> None:
 def test_a_pressed_button_is_a_vote() -> None:
     assert voted("turn-1:up") == ("turn-1", "up") and voted("a:b:down") == ("a:b", "down")
     assert [voted(value) for value in ("", ":up", "turn-1", "turn-1:sideways", "up")] == [None] * 5
+
+
+@pytest.mark.parametrize("code", ["no_such_code_yet", "msg_too_long", "missing_scope", "internal_error"])
+async def test_after_a_stream_that_cannot_be_ended_no_other_one_is_begun(code: str) -> None:
+    """Nobody can edit or delete it; Slack ends it some minutes later."""
+    async with staged() as stage:
+        stage.fake.fail("chat.stopStream", error(code))
+        view = stage.view()
+        await view.begin()
+        await stage.step(view, TURN[0])
+        for event in TURN[1:]:
+            await view.step(event)
+        await view.answer(ANSWER)
+        await view.close()
+        left, *others = stage.replies
+        assert left.streaming and not any(each.streaming for each in others)
+        assert stage.shown[1:] == ["\n".join(LINES), "30 days."] and stage.titles[1:] == [FOLDED]
+        assert len(stage.calls("chat.startStream")) == 1

@@ -168,6 +168,15 @@ async def test_signatures_go_back_byte_for_byte_also_on_an_empty_last_text() -> 
     assert returned["text"] == "" and base64.urlsafe_b64decode(returned["thoughtSignature"]) == signature
 
 
+@pytest.mark.parametrize("empty", [{}, {"text": ""}, {"thought": True}, {"text": "", "thought": True}])
+async def test_a_part_without_anything_in_it_does_not_go_back(empty: dict[str, object]) -> None:
+    async with FakeGemini(Reply((empty, call(SEARCH, {"query": "a"}))), Reply((text("30 days."),))) as gemini:
+        message = last(await parts(gemini))
+        found = ToolResult("30 days.", "1 passage")
+        await parts(gemini, ASKED, message, ToolMessage(((message.calls[0], found),)))
+    assert gemini.refused == [] and len(gemini.journal[1].body["contents"][1]["parts"]) == 1
+
+
 @pytest.mark.parametrize("spoilt", ["dropped", "changed", "moved", "another call's"])
 async def test_the_server_refuses_calls_without_their_own_signatures(spoilt: str) -> None:
     """That the tests above would notice: the fake is no kinder than Gemini 3, also with parallel calls."""
