@@ -199,6 +199,27 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_points_that_died_are_deleted_once_no_search_can_look_at_them",),
     ),
     (
+        "Processes: a commit whose answer is lost is not undone",
+        "bot/knowledge/collections.py",
+        ("        if isinstance(why, StoreError):\n", "        if False:\n"),
+        (
+            f"{TESTS}::test_a_commit_whose_answer_is_lost_has_taken_effect",
+            f"{TESTS}::test_whoever_cannot_ask_the_database_undoes_nothing_of_others",
+        ),
+    ),
+    (
+        "Processes: what a commit whose answer is lost has stored is said to be stored",
+        "bot/knowledge/documents.py",
+        (" and await self._documents.get(row.id) == row):", " and False):"),
+        (f"{TESTS}::test_a_commit_whose_answer_is_lost_has_taken_effect",),
+    ),
+    (
+        "Processes: a commit that is still under way is waited for",
+        STORES,
+        ("            db.execute(select(indexes.c.generation).with_for_update())\n", ""),
+        (f"{TESTS}::test_a_commit_that_is_still_under_way_is_waited_for",),
+    ),
+    (
         "Processes: a swapped index is not searched",
         SNAPSHOTS,
         (
