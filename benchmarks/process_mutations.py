@@ -220,6 +220,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_a_commit_that_is_still_under_way_is_waited_for",),
     ),
     (
+        "Processes: whoever has lost the lock swaps in no index that lacks a document",
+        STORES,
+        ("default=row.generation)) > row.generation:", "default=row.generation)) < 0:"),
+        ("tests/bot/knowledge/test_reindex.py::test_what_is_committed_once_the_lock_is_lost_is_caught_up",),
+    ),
+    (
         "Processes: a swapped index is not searched",
         SNAPSHOTS,
         (

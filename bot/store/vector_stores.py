@@ -96,12 +96,15 @@ class VectorStores(Store):
     async def swap(self, row: IndexRow, chunks: Mapping[str, int]) -> None:
         """From now on `row` is the only vector store, and each document has as many chunks as `chunks` says by its id.
 
-        One transaction: whoever reads before it uses the old store whole, whoever reads after it the new one.
+        One transaction: whoever reads before it uses the old store whole, whoever reads after it the new one. Raises
+        OvertakenError when a later generation was committed: the lock of `committing` went with its connection.
         """
         values = columns(row)
         counted = update(documents).where(documents.c.id == bindparam("document")).values(chunks=bindparam("count"))
         async with write(self._engine) as db:
-            await db.execute(delete(indexes))
+            known = await db.execute(delete(indexes).returning(indexes.c.generation))
+            if (last := max(known.scalars(), default=row.generation)) > row.generation:
+                raise OvertakenError(f"an index of generation {row.generation} comes after {last}")
             await db.execute(insert(db, indexes).values(**values))
             if chunks:
                 await db.execute(counted, [{"document": id, "count": count} for id, count in chunks.items()])
