@@ -226,6 +226,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/knowledge/test_reindex.py::test_what_is_committed_once_the_lock_is_lost_is_caught_up",),
     ),
     (
+        "Processes: the fewest connections are enough for all locks and their work",
+        "bot/store/link.py",
+        ("LEAST = 8", "LEAST = 6"),
+        (f"{TESTS}::test_whoever_holds_every_lock_of_a_process_can_still_work",),
+    ),
+    (
         "Processes: a swapped index is not searched",
         SNAPSHOTS,
         (

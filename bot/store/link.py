@@ -12,6 +12,7 @@ from typing import Any, Literal
 Tls = Literal["off", "prefer", "require", "verify"]
 
 CONNECTIONS = 15
+LEAST = 8  # the locks of a process may take six at once, and whoever holds one waits for another to do its work
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
 IDLE_SECONDS = 30  # of a transaction, whose process stands still then; shorter than who waits for its rows does

@@ -17,13 +17,17 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.snapshots import Snapshots
 from bot.knowledge.upkeep import UNSEEN, Upkeep, attending
 from bot.records import DocumentRow
+from bot.store.asks import Asks
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import Engine, connect, write
-from bot.store.locks import free, locked
+from bot.store.link import LEAST, ServerLink
+from bot.store.locks import Mutex, free, locked
 from bot.store.processes import Processes, this_process
+from bot.store.qa_pairs import PairRows
 from bot.store.schema import processes
 from bot.store.searches import Searches
+from bot.store.unanswered import UnansweredQuestions
 from bot.store.vector_stores import IndexRow, VectorStores, advance
 from bot.types import Upload, Verdict
 from retrieval.index.payload import STAGED
@@ -457,3 +461,15 @@ async def test_a_lock_has_one_holder_among_all_and_goes_with_its_connection(mach
 
     await asyncio.gather(first(), second())
     assert order == ["first", "second"]
+
+
+async def test_whoever_holds_every_lock_of_a_process_can_still_work(server_url: str) -> None:
+    engine = connect(server_url, ServerLink(connections=LEAST))
+    mutexes = UnansweredQuestions(engine).answering, Asks(engine).asking, PairRows(engine).following
+    async with asyncio.timeout(20), AsyncExitStack() as held:
+        for mutex in (*mutexes, Mutex(engine, "pair-jobs")):
+            await held.enter_async_context(mutex.held())
+        await held.enter_async_context(free(engine, "upkeep"))
+        await held.enter_async_context(VectorStores(engine, "a").committing())
+        assert await Processes(engine).listed() == []
+    await engine.dispose()
