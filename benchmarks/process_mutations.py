@@ -232,6 +232,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_whoever_holds_every_lock_of_a_process_can_still_work",),
     ),
     (
+        "Processes: a question about a reply is as old as the server's clock says",
+        "bot/store/outbox.py",
+        ('"at": present(db, self._clock())}', '"at": self._clock()}'),
+        ("tests/bot/store/test_outbox.py::test_a_question_of_a_machine_whose_clock_is_wrong_is_gone_on_with",),
+    ),
+    (
+        "Processes: a limit is forgotten by the server's clock",
+        "bot/store/rates.py",
+        ("rates.c.full_at < new - _FORGOTTEN", "rates.c.full_at < self._clock() - _FORGOTTEN"),
+        ("tests/bot/store/test_rates.py::test_a_machine_whose_clock_is_wrong_forgets_nothing_that_counts",),
+    ),
+    (
         "Processes: a swapped index is not searched",
         SNAPSHOTS,
         (

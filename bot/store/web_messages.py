@@ -79,6 +79,23 @@ class Messages:
 
         return await change(self._engine, put, durable=False)
 
+    async def amend(
+        self, message: int, change_said: Callable[[RoomMessage], tuple[str, Mapping[str, Any]] | None]
+    ) -> RoomMessage | None:
+        """Other words and data for what the bot said, from what they are by now, before anybody else changes them;
+        None: it is not there any more, or was left as it is."""
+        wanted = select(messages).where(messages.c.id == message, messages.c.author == BOT).with_for_update()
+
+        def amend(db: Connection) -> RoomMessage | None:
+            row = db.execute(wanted).first()
+            now = None if row is None else change_said(_message(row))
+            if now is None:
+                return None
+            anew = update(messages).where(messages.c.id == message).values(text=storable(now[0]), data=dict(now[1]))
+            return self._told(db, db.execute(anew.returning(messages)).one())
+
+        return await change(self._engine, amend, durable=False)
+
     async def drop(self, ids: Collection[int]) -> None:
         """Deletes what the bot said and nobody needs any longer."""
         gone = delete(messages).where(messages.c.id.in_(ids), messages.c.author == BOT).returning(messages)

@@ -328,10 +328,11 @@ async def test_what_is_committed_once_the_lock_is_lost_is_caught_up(home: Home) 
     class Late(VectorStores):
         async def swap(self, row: IndexRow, chunks: Mapping[str, int]) -> None:
             if not later:  # its connection was cut, and another process has its turn
-                later.append(await home.add(knowledge, "new.md", "# New\n\nA new quay.\n"))
+                later.append("new.md")
+                await home.add(knowledge, "new.md", "# New\n\nA new quay.\n")
             await super().swap(row, chunks)
 
-    later: list[object] = []
+    later: list[str] = []
     async with home.knowledge() as knowledge:
         home.indexes = Late(home.engine)
         reindex = home.reindex(OtherEmbedder())
