@@ -244,6 +244,33 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/store/test_rates.py::test_a_machine_whose_clock_is_wrong_forgets_nothing_that_counts",),
     ),
     (
+        "Processes: a question on the pages that another did not live to claim is answered",
+        "adapters/web/channel/turns.py",
+        ("self._looked_up is None or (self._context.board.shared and", "self._looked_up is None or (False and"),
+        (
+            "tests/adapters/web/channel/test_adapter.py"
+            "::test_what_another_process_wrote_down_and_did_not_live_to_claim_is_answered",
+        ),
+    ),
+    (
+        "a reply to a card that comes while others are saved is asked about",
+        "bot/unanswered/card_replies.py",
+        ("    if not more:\n        return", "    if True:\n        return"),
+        (
+            "tests/adapters/test_card_replies.py"
+            "::test_what_is_written_while_the_answer_is_being_saved_can_be_added_to_it",
+        ),
+    ),
+    (
+        "a reply to a card that comes a moment after others were saved is asked about",
+        "bot/unanswered/card_replies.py",
+        ("    while not new and now is None:", "    for _ in range(1):"),
+        (
+            "tests/bot/unanswered/test_card_replies.py"
+            "::test_a_reply_that_comes_a_moment_after_the_answer_was_saved_is_asked_about_anew",
+        ),
+    ),
+    (
         "Processes: a swapped index is not searched",
         SNAPSHOTS,
         (

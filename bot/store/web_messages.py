@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
-from bot.store.engine import change, insert, rows, storable
+from bot.store.engine import change, insert, on_server, rows, storable
 from bot.store.schema import documents, messages
 from bot.store.signals import Signals
 from retrieval.types import Readers
@@ -37,6 +37,11 @@ class Messages:
     async def changed(self, message: RoomMessage) -> None:
         """Something about it changed that is kept elsewhere."""
         await self._signals.say_now(_CHANNEL, _news(message))
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may have this database open too."""
+        return on_server(self._engine)
 
     # -- people ------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ of them acknowledge, post and find is held against what was asked of them. Sourc
 import asyncio
 import itertools
 import json
+import os
 import random
 import signal
 import subprocess
@@ -117,13 +118,15 @@ class Machine:
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        process = self._process
-        assert process is not None
-        process.send_signal(signal.SIGSTOP)
+        assert self._process is not None
+        pid = self._process.pid
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            process.send_signal(signal.SIGCONT)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 @dataclass

@@ -77,6 +77,11 @@ class Board:
         self._subscribed: set[Changes] = set()
         self._messages.listen(self._heard)
 
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may serve the rooms too."""
+        return self._messages.shared
+
     # -- reading -----------------------------------------------------------------------------------------------------
 
     async def messages(
@@ -178,7 +183,7 @@ class Board:
     async def amend(
         self, message: int, change_said: Callable[[RoomMessage], tuple[str, Mapping[str, Any]] | None]
     ) -> RoomMessage | None:
-        """As `RoomMessages.amend`."""
+        """As `Messages.amend`."""
         changed = await self._messages.amend(message, change_said)
         return None if changed is None else self._told(changed)
 
