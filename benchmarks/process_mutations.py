@@ -271,6 +271,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "Processes: a server that falls silent holds up nobody for ever",
+        "bot/store/link.py",
+        ('        given["command_timeout"] = self.statement_seconds + SILENT_SECONDS\n', ""),
+        ("tests/bot/store/test_link.py::test_a_server_that_falls_silent_holds_up_nobody_for_ever",),
+    ),
+    (
+        "Processes: what is done at leisure has no end",
+        "bot/store/engine.py",
+        ("connection.execute(statement, timeout=_AT_LEISURE)", "connection.execute(statement)"),
+        ("tests/bot/store/test_link.py::test_what_is_done_at_leisure_has_no_end",),
+    ),
+    (
         "Processes: a swapped index is not searched",
         SNAPSHOTS,
         (

@@ -114,19 +114,23 @@ class Machine:
     def kill(self) -> None:
         if self._process is not None:
             self.ready.clear()
-            self._process.kill()
+            _send(self._process.pid, signal.SIGKILL)
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
         assert self._process is not None
         pid = self._process.pid
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
+        _send(pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+            _send(pid, signal.SIGCONT)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    """Without asking whether it has ended, which its thread waits for."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 @dataclass
