@@ -77,8 +77,8 @@ def extended(before: Confirmation, reply: CardMessage) -> Confirmation | None:
 
 
 def saved(now: Confirmation, asked: Confirmation, documents: Mapping[str, str]) -> Confirmation:
-    """What a confirmation is once the replies it `asked` about are the answer (`documents`: versions by id): saved, or,
-    where it asks about more by `now`, the question whether to add these."""
+    """The confirmation once the replies it `asked` about are the answer (`documents`: versions by id): saved, or, where
+    it asks about more by `now`, the question whether to add these."""
     more = [one for one in now.get("replies", ()) if one not in asked.get("replies", ())]
     if not more:
         return {**now, **asked, "saved": documents}
