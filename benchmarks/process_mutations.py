@@ -199,6 +199,90 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_points_that_died_are_deleted_once_no_search_can_look_at_them",),
     ),
     (
+        "Processes: a commit whose answer is lost is not undone",
+        "bot/knowledge/collections.py",
+        ("        if isinstance(why, StoreError):\n", "        if False:\n"),
+        (
+            f"{TESTS}::test_a_commit_whose_answer_is_lost_has_taken_effect",
+            f"{TESTS}::test_whoever_cannot_ask_the_database_undoes_nothing_of_others",
+        ),
+    ),
+    (
+        "Processes: what a commit whose answer is lost has stored is said to be stored",
+        "bot/knowledge/documents.py",
+        (" and await self._documents.get(row.id) == row):", " and False):"),
+        (f"{TESTS}::test_a_commit_whose_answer_is_lost_has_taken_effect",),
+    ),
+    (
+        "Processes: a commit that is still under way is waited for",
+        STORES,
+        ("            db.execute(select(indexes.c.generation).with_for_update())\n", ""),
+        (f"{TESTS}::test_a_commit_that_is_still_under_way_is_waited_for",),
+    ),
+    (
+        "Processes: whoever has lost the lock swaps in no index that lacks a document",
+        STORES,
+        ("default=row.generation)) > row.generation:", "default=row.generation)) < 0:"),
+        ("tests/bot/knowledge/test_reindex.py::test_what_is_committed_once_the_lock_is_lost_is_caught_up",),
+    ),
+    (
+        "Processes: the fewest connections are enough for all locks and their work",
+        "bot/store/link.py",
+        ("LEAST = 8", "LEAST = 6"),
+        (f"{TESTS}::test_whoever_holds_every_lock_of_a_process_can_still_work",),
+    ),
+    (
+        "Processes: a question about a reply is as old as the server's clock says",
+        "bot/store/outbox.py",
+        ('"at": present(db, self._clock())}', '"at": self._clock()}'),
+        ("tests/bot/store/test_outbox.py::test_a_question_of_a_machine_whose_clock_is_wrong_is_gone_on_with",),
+    ),
+    (
+        "Processes: a limit is forgotten by the server's clock",
+        "bot/store/rates.py",
+        ("rates.c.full_at < new - _FORGOTTEN", "rates.c.full_at < self._clock() - _FORGOTTEN"),
+        ("tests/bot/store/test_rates.py::test_a_machine_whose_clock_is_wrong_forgets_nothing_that_counts",),
+    ),
+    (
+        "Processes: a question on the pages that another did not live to claim is answered",
+        "adapters/web/channel/turns.py",
+        ("self._looked_up is None or (self._context.board.shared and", "self._looked_up is None or (False and"),
+        (
+            "tests/adapters/web/channel/test_adapter.py"
+            "::test_what_another_process_wrote_down_and_did_not_live_to_claim_is_answered",
+        ),
+    ),
+    (
+        "a reply to a card that comes while others are saved is asked about",
+        "bot/unanswered/card_replies.py",
+        ("    if not more:\n        return", "    if True:\n        return"),
+        (
+            "tests/adapters/test_card_replies.py"
+            "::test_what_is_written_while_the_answer_is_being_saved_can_be_added_to_it",
+        ),
+    ),
+    (
+        "a reply to a card that comes a moment after others were saved is asked about",
+        "bot/unanswered/card_replies.py",
+        ("    while not new and now is None:", "    for _ in range(1):"),
+        (
+            "tests/bot/unanswered/test_card_replies.py"
+            "::test_a_reply_that_comes_a_moment_after_the_answer_was_saved_is_asked_about_anew",
+        ),
+    ),
+    (
+        "Processes: a server that falls silent holds up nobody for ever",
+        "bot/store/link.py",
+        ("self.statement_seconds + SILENT_SECONDS", "self.statement_seconds + 20"),
+        ("tests/bot/store/test_link.py::test_a_server_that_falls_silent_holds_up_nobody_for_ever",),
+    ),
+    (
+        "Processes: what is done at leisure has no end",
+        "bot/store/engine.py",
+        ("connection.execute(statement, timeout=_AT_LEISURE)", "connection.execute(statement)"),
+        ("tests/bot/store/test_link.py::test_what_is_done_at_leisure_has_no_end",),
+    ),
+    (
         "Processes: a swapped index is not searched",
         SNAPSHOTS,
         (

@@ -73,26 +73,29 @@ async def _tell(context: DiscordContext, notice: Notice, texts: Sequence[str], *
 async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread, or in reply to it, is its answer. Raises PostError,
     StoreError."""
-    about, channel = escaped(shortened(digest_cards.question_on(card), 150)), reply.thread or reply.place.channel
-
-    def shown(post: Post) -> tuple[str, list[Button]]:
-        name = post.about.removeprefix("confirm:")
-        yes = card_replies.yes(post.data, context.language), f"kotae:{SAVE}:{name}"
-        no = expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"
-        text = card_replies.question(post.data, about, context.language)
-        return text, [button(*yes, ButtonStyle.primary), button(*no)]
 
     async def ask(post: Post) -> Post:
-        text, buttons = shown(post)
+        text, buttons = _question(context, card, post)
         return await say_once(context, post, text, buttons=buttons, reply_to=reply.message)
 
-    async def change(post: Post) -> None:
-        text, buttons = shown(post)
-        await context.rest.edit(channel, post.message or "", text, buttons=buttons)
-
-    at = discord.utils.snowflake_time(int(reply.message)).timestamp()
-    written = CardMessage(reply.message, reply.author, reply.text, at)
+    at, channel = discord.utils.snowflake_time(int(reply.message)).timestamp(), reply.thread or reply.place.channel
+    written, change = CardMessage(reply.message, reply.author, reply.text, at), partial(ask_anew, context, card)
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, channel, ask, change)
+
+
+async def ask_anew(context: DiscordContext, card: Post, confirm: Post) -> None:
+    """Put the question about the replies to a card that there are by now in the place of its older words. Raises
+    PostError."""
+    text, buttons = _question(context, card, confirm)
+    await context.rest.edit(channel_of(confirm), confirm.message or "", text, buttons=buttons)
+
+
+def _question(context: DiscordContext, card: Post, confirm: Post) -> tuple[str, list[Button]]:
+    name, about = confirm.about.removeprefix("confirm:"), escaped(shortened(digest_cards.question_on(card), 150))
+    yes = card_replies.yes(confirm.data, context.language), f"kotae:{SAVE}:{name}"
+    no = expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"
+    text = card_replies.question(confirm.data, about, context.language)
+    return text, [button(*yes, ButtonStyle.primary), button(*no)]
 
 
 def cards(context: DiscordContext) -> DigestCards:

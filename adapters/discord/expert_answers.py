@@ -113,7 +113,8 @@ async def _dismiss(context: DiscordContext, gesture: Gesture, name: str) -> Sequ
 
 async def _save(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
     confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
-    why_not = await digest.cards(context).save(confirm, actor, partial(_read, context), partial(_show, context))
+    read, show, ask = partial(_read, context), partial(_show, context), partial(digest.ask_anew, context)
+    why_not = await digest.cards(context).save(confirm, actor, read, show, ask)
     return _said(context, gesture, why_not)
 
 

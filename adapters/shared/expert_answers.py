@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from adapters.markdown.events import one_line, shortened
@@ -218,10 +219,11 @@ class DigestCards:
         actor: Actor,
         read: Callable[[Post, Post, str], Awaitable[CardReply | Text]],
         show: Callable[[Post, str], Awaitable[None]],
+        ask: Callable[[Post, Post], Awaitable[None]],
     ) -> Text | None:
         """Keep the replies that were asked about as the answer; returned is why not. `read`: a reply by its id, from
-        the card and the question about it, or why it cannot be; `show`: words in the place of that question, or none.
-        Both may raise PostError."""
+        the card and the question about it, or why it cannot be; `show`: words in the place of that question, or none;
+        `ask`: the question of the card about replies that have come meanwhile. All may raise PostError."""
         about, part = confirm.data["card"] if confirm else ("", "")
         card = await digest_cards.find(self.bot, about, str(part))
         if confirm is None or card is None:
@@ -234,12 +236,16 @@ class DigestCards:
         if isinstance(found, Text):
             if found is DELETED:
                 await self._let_go(confirm)
-                await _shown(show, confirm, "")
+                await _shown(show(confirm, ""))
             return found
         taken = await self.learn(card, actor, confirm.data, found)
         if taken.refusal is None:
-            await self.bot.outbox.amend(confirm, lambda data: {**data, **confirm.data, "saved": taken.documents})
-            await _shown(show, confirm, saved(taken, self.language))
+            settled = partial(card_replies.saved, asked=confirm.data, documents=taken.documents)
+            now = await self.bot.outbox.amend(confirm, settled)
+            if now is None or "saved" in now.data:
+                await _shown(show(confirm, saved(taken, self.language)))
+            else:
+                await _shown(ask(card, now))
         return taken.refusal
 
     async def _read(
@@ -283,7 +289,7 @@ class DigestCards:
             return MEMBERS
         if confirm is not None:
             await self._let_go(confirm)
-            await _shown(show, confirm, "")
+            await _shown(show(confirm, ""))
         return None
 
     async def renew(self, card: Post) -> None:
@@ -335,9 +341,9 @@ class DigestCards:
             log.warning("a card could not be redrawn: %s", error.code)
 
 
-async def _shown(show: Callable[[Post, str], Awaitable[None]], confirm: Post, text: str) -> None:
+async def _shown(showing: Awaitable[None]) -> None:
     try:
-        await show(confirm, text)
+        await showing
     except PostError as error:
         log.info("what became of a reply could not be shown: %s", error.code)
 

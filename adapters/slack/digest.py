@@ -56,26 +56,31 @@ async def tell(context: SlackContext, notice: Notice) -> None:
 
 async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
     """Ask once whether what was written in a card's thread is its answer. Raises SlackError, StoreError."""
-    about, channel = shortened(digest_cards.question_on(card), 150), reply.place.channel
-
-    def shown(post: Post) -> tuple[str, list[Json]]:
-        text = card_replies.question(post.data, about, context.language)
-        yes = button(card_replies.yes(post.data, context.language), SAVE, post.about, style="primary")
-        no = button(expert_answers.NO.to(context.language), DISCARD, post.about)
-        return line(text), [section(text), {"type": "actions", "elements": [yes, no]}]
 
     async def ask(post: Post) -> Post | None:
-        text, blocks = shown(post)
+        text, blocks = _question(context, card, post)
         if await context.bot.outbox.reserve(post) is None:  # an event may come twice at the same time
             return await say(context, post, text=text, blocks=blocks)
         return None
 
-    async def change(post: Post) -> None:
-        text, blocks = shown(post)
-        await context.slack.update(channel, post.message or "", text=text, blocks=blocks, last=True)
-
     written = CardMessage(reply.message, reply.author, reply.text, float(reply.message))
-    await card_replies.confirm(context.bot.outbox, card, written, reply.thread, channel, ask, change)
+    change = partial(ask_anew, context, card)
+    await card_replies.confirm(context.bot.outbox, card, written, reply.thread, reply.place.channel, ask, change)
+
+
+async def ask_anew(context: SlackContext, card: Post, confirm: Post) -> None:
+    """Put the question about the replies to a card that there are by now in the place of its older words. Raises
+    SlackError."""
+    text, blocks = _question(context, card, confirm)
+    await context.slack.update(confirm.place.channel, confirm.message or "", text=text, blocks=blocks, last=True)
+
+
+def _question(context: SlackContext, card: Post, confirm: Post) -> tuple[str, list[Json]]:
+    about = shortened(digest_cards.question_on(card), 150)
+    text = card_replies.question(confirm.data, about, context.language)
+    yes = button(card_replies.yes(confirm.data, context.language), SAVE, confirm.about, style="primary")
+    no = button(expert_answers.NO.to(context.language), DISCARD, confirm.about)
+    return line(text), [section(text), {"type": "actions", "elements": [yes, no]}]
 
 
 def cards(context: SlackContext) -> DigestCards:

@@ -17,7 +17,7 @@ from adapters.shared.expert_answers import CardReply
 from adapters.shared.ingestion import FAILED
 from adapters.slack import home
 from adapters.slack.context import SlackContext
-from adapters.slack.digest import DISCARD, DISMISS, LINK, SAVE, cards
+from adapters.slack.digest import DISCARD, DISMISS, LINK, SAVE, ask_anew, cards
 from adapters.slack.events import readable
 from adapters.slack.ingestion import message_at
 from adapters.slack.rendering.block_kit import (
@@ -189,7 +189,8 @@ async def _told(context: SlackContext, work: Work, body: Json, name: str) -> Non
 async def _save(context: SlackContext, body: Json, name: str) -> Text | None:
     """Raises StoreError."""
     confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
-    return await cards(context).save(confirm, actor, partial(_read, context), partial(_show, context))
+    read, show, ask = partial(_read, context), partial(_show, context), partial(ask_anew, context)
+    return await cards(context).save(confirm, actor, read, show, ask)
 
 
 async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:

@@ -57,7 +57,7 @@ from bot.config.types import (
 )
 from bot.errors import SettingsError
 from bot.logs import Redactor
-from bot.store.link import CONNECT_SECONDS, CONNECTIONS, STATEMENT_SECONDS, ServerLink, Tls
+from bot.store.link import CONNECT_SECONDS, CONNECTIONS, LEAST, STATEMENT_SECONDS, ServerLink, Tls
 from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.types import Fusion
 
@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     )
 
     database: Database | None = Field(None, alias="DATABASE_URL")
-    database_connections: Annotated[int, Field(ge=2, le=500), whole(2, 500)] = Field(
+    database_connections: Annotated[int, Field(ge=LEAST, le=500), whole(LEAST, 500)] = Field(
         CONNECTIONS, alias="KOTAE_DATABASE_CONNECTIONS"
     )
     database_connect_timeout: Annotated[int, Field(ge=1, le=600), whole(1, 600)] = Field(

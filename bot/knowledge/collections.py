@@ -82,20 +82,25 @@ class StoredDocuments:
             for document_id in document_ids:
                 await self._index.retire(document_id, died=died)
             await self._documents.forget(*document_ids, generation=died, copied=copied, at_source=at_source)
-        except BaseException:
+        except BaseException as error:
             for document_id in document_ids:
-                await self.take_back(document_id, died)
+                await self.take_back(document_id, died, error)
             raise
         self._generations.current = died
 
-    async def take_back(self, document_id: str, at: int) -> None:
+    async def take_back(self, document_id: str, at: int, why: BaseException) -> None:
         """Undo a change of the index whose commit failed: also when another process, which had the lock by then, has
-        committed the same generation, and perhaps of the same document."""
+        committed the same generation, and perhaps of the same document. Where the database broke off it may have
+        committed the change and only the answer was lost: that is left to the next commit."""
+        if isinstance(why, StoreError):
+            self._generations.doubt()
+            return
         try:
             row = await self._documents.get(document_id)
-            of_another = row is None or row.born == at
         except StoreError:
-            of_another = False
+            self._generations.doubt()
+            return
+        of_another = row is None or row.born == at
         await self._generations.take_back(document_id, at, revive=not of_another)
 
     # -- collections ------------------------------------------------------------------------------------------------

@@ -329,11 +329,12 @@ class KnowledgeBase:
                 row = row.with_(born=born)
                 await self._documents.commit(row, generation=born, markdown=markdown)
             except BaseException as error:
-                await self._shelves.take_back(row.id, born)
+                await self._shelves.take_back(row.id, born, error)
                 await self._shelves.drop_unneeded(row.markdown)
                 if isinstance(error, OvertakenError):
                     return None
-                raise
+                if not (isinstance(error, StoreError) and await self._documents.get(row.id) == row):
+                    raise
             generations.current = born
             return row
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.knowledge.content_store import ContentLostError, ContentStore, document_of, stored
+from bot.knowledge.snapshots import uncontested
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from bot.store.vector_stores import IndexRow, VectorStores
@@ -106,7 +107,7 @@ class Reindex:
             if old is None and current is not None and current != new:
                 old = opened = await self._open_old(current)
             copy = _Copy(target, self._ingest(target), old, everything=current == new, touched=touched)
-            return await self._build(copy, new, progress)
+            return await uncontested(lambda: self._build(copy, new, progress))
         except BaseException:
             await target.close()
             raise

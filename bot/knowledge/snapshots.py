@@ -91,6 +91,11 @@ class Snapshots:
             await self._index.move(move.source, move.into)
             await self._stores.moved(move)
 
+    def doubt(self) -> None:
+        """Nobody knows whether a change was committed: whoever commits next asks the database, under its lock, and
+        takes back what it does not know."""
+        self._unsure = True
+
     async def take_back(self, document_id: str, at: int, *, revive: bool = True) -> None:
         """Undo in the index what was not committed: now, or before anything else becomes visible, since the next commit
         has the same generation. See `Index.undo`."""
@@ -101,7 +106,7 @@ class Snapshots:
             if at == STAGED:
                 self._left.add(document_id)
             else:
-                self._unsure = True
+                self.doubt()
 
     async def sweep(self) -> None:
         """Delete what no running search can still see. Where processes share the index, `Upkeep` does that later: their

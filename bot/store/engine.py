@@ -42,6 +42,7 @@ BUSY_TIMEOUT_MS = 5_000
 BEGIN_TRIES = 4
 _USUAL = ServerLink()
 LISTEN_SECONDS = 5.0
+_AT_LEISURE = 86_400.0  # seconds
 
 _ADDRESS = Text(
     en="DATABASE_URL should be sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/name.",
@@ -291,7 +292,7 @@ async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection]
                 return await_only(driver.visit(partial(transaction, db)))
             return transaction(db)
         finally:
-            with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
+            with suppress(SQLAlchemyError, OSError):  # a connection that broke has nothing to roll back
                 db.close()
 
     async with _place(engine, kind):
@@ -353,13 +354,26 @@ async def alone(engine: AsyncEngine, **options: Any) -> AsyncIterator[AsyncConne
         yield await db.execution_options(**{"as": "statement"}, **options)
 
 
+async def at_leisure(db: AsyncConnection, statement: str) -> None:
+    """Run a statement on a connection to a PostgreSQL server that is `alone`, however long it takes. Raises
+    StoreError."""
+    import asyncpg  # type: ignore[import-untyped]
+
+    connection = (await db.get_raw_connection()).driver_connection
+    assert connection is not None
+    try:
+        await finished(connection.execute(statement, timeout=_AT_LEISURE))
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise StoreError(_BROKEN) from error
+
+
 @asynccontextmanager
 async def listening(
     engine: AsyncEngine, channel: str, heard: Callable[[str], None], ended: Callable[[], None]
 ) -> AsyncIterator[Callable[[str], Awaitable[None]]]:
     """A connection beside the others to a PostgreSQL server, which calls `heard` with each notice on the channel and
     `ended` when it has ended; yields what sends a notice over it. Raises StoreError."""
-    import asyncpg  # type: ignore[import-untyped]
+    import asyncpg
 
     db, connection = _Patient(engine), None
     with in_words():
@@ -454,7 +468,7 @@ def _ready(db: Connection, kind: _Kind, last: int) -> None:
 
 async def _close(db: AsyncConnection) -> None:
     if db.sync_connection is not None:
-        with suppress(SQLAlchemyError):  # a connection that broke has nothing to roll back
+        with suppress(SQLAlchemyError, OSError):  # a connection that broke has nothing to roll back
             await db.close()
 
 

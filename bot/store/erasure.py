@@ -28,7 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
 from bot.errors import StoreError
-from bot.store.engine import alone, change, on_server, rows
+from bot.store.engine import alone, at_leisure, change, on_server, rows
 from bot.store.followed import leave_out
 from bot.store.schema import (
     answers,
@@ -263,11 +263,11 @@ async def compact(engine: AsyncEngine) -> bool:
             await db.execute(text("SET statement_timeout = 0"))
             try:
                 for table in _IN_TEXTS:
-                    await db.execute(text(f"VACUUM {table.name}"))
+                    await at_leisure(db, f"VACUUM {table.name}")
             finally:
                 await db.execute(text("RESET statement_timeout"))
         return True
-    except (SQLAlchemyError, StoreError):
+    except (SQLAlchemyError, StoreError, OSError):
         return False
 
 

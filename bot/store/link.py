@@ -12,9 +12,11 @@ from typing import Any, Literal
 Tls = Literal["off", "prefer", "require", "verify"]
 
 CONNECTIONS = 15
+LEAST = 8  # the locks of a process may take six at once, and whoever holds one waits for another to do its work
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
 IDLE_SECONDS = 30  # of a transaction, whose process stands still then; shorter than who waits for its rows does
+SILENT_SECONDS = 10  # beyond the time of a statement, after which a server that says nothing at all is given up
 GONE_SECONDS = 25  # after which a machine that is not heard of is taken for gone, on both sides
 _ALIVE = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": GONE_SECONDS * 1000}
@@ -55,6 +57,7 @@ class ServerLink:
     def bounded(self) -> dict[str, Any]:
         """`arguments`, with an end to every statement, and to a transaction in which nothing is done."""
         given = self.arguments()
+        given["command_timeout"] = self.statement_seconds + SILENT_SECONDS
         given["server_settings"] |= {
             "statement_timeout": f"{self.statement_seconds}s",
             "idle_in_transaction_session_timeout": f"{self.idle_seconds}s",

@@ -81,7 +81,7 @@ async def _let_go(db: AsyncConnection) -> None:
     try:
         await db.execute(text("SELECT pg_advisory_unlock_all()"))
         await db.execute(text("RESET lock_timeout"))
-    except SQLAlchemyError:  # with the connection go its locks
+    except (SQLAlchemyError, OSError):  # with the connection go its locks
         await db.invalidate()
 
 

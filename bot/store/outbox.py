@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import Store, at_place, change, columns, execute, insert, rows
+from bot.store.engine import Store, at_place, change, columns, execute, insert, look, rows
+from bot.store.leases import present
 from bot.store.schema import posts
 from bot.types import Place, Post
 
@@ -21,13 +23,17 @@ POSTING = timedelta(minutes=1)  # after which what was not posted never will be
 
 
 class Outbox(Store):
-    """Posts, by what they belong to, their kind and part."""
+    """Posts, by what they belong to, their kind and part. When they were posted goes by `bot.store.leases.present`."""
+
+    def __init__(self, engine: AsyncEngine, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        super().__init__(engine)
+        self._clock = clock
 
     async def reserve(self, post: Post) -> Post | None:
         """Write down that this is about to be posted. What is there already is returned, and stays as it is."""
 
         def add(db: Connection) -> Post | None:
-            added = insert(db, posts).values(_values(post)).on_conflict_do_nothing(index_elements=list(_KEY))
+            added = insert(db, posts).values(self._values(db, post)).on_conflict_do_nothing(index_elements=list(_KEY))
             if db.execute(added.returning(posts.c.about)).first() is not None:
                 return None
             return _post(db.execute(select(posts).where(_is(post))).one())
@@ -37,16 +43,22 @@ class Outbox(Store):
     async def confirm(self, post: Post) -> None:
         """Notes that a message was posted: its message and its data are known now."""
         known = {"message": post.message, "data": dict(post.data)}
-        posted = insert(self._engine, posts).values(_values(post))
-        posted = posted.on_conflict_do_update(index_elements=list(_KEY), set_=known)
-        await execute(self._engine, posted, durable=False)
+
+        def confirm(db: Connection) -> None:
+            posted = insert(db, posts).values(self._values(db, post))
+            db.execute(posted.on_conflict_do_update(index_elements=list(_KEY), set_=known))
+
+        await change(self._engine, confirm, durable=False)
 
     async def posted(self, post: Post) -> Post:
         """Notes that a message was posted; with what is known of it by now."""
-        known = insert(self._engine, posts).values(_values(post))
-        known = known.on_conflict_do_update(index_elements=list(_KEY), set_={"message": post.message})
-        found = await change(self._engine, lambda db: db.execute(known.returning(posts)).one(), durable=False)
-        return _post(found)
+
+        def posted(db: Connection) -> Post:
+            known = insert(db, posts).values(self._values(db, post))
+            known = known.on_conflict_do_update(index_elements=list(_KEY), set_={"message": post.message})
+            return _post(db.execute(known.returning(posts)).one())
+
+        return await change(self._engine, posted, durable=False)
 
     async def amend(
         self, post: Post, change_data: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
@@ -80,10 +92,13 @@ class Outbox(Store):
         too that are being posted."""
         asked = and_(posts.c.kind == "confirm", at_place(posts, place))
         there = posts.c.thread.is_(None) if thread is None else posts.c.thread == thread
-        posting = or_(posts.c.message.is_not(None), posts.c.at > datetime.now(UTC) - POSTING)
-        wanted = select(posts).where(asked, there, posting).order_by(posts.c.at.desc()).limit(_CONFIRMS)
-        found = await rows(self._engine, wanted)
-        return [_post(row) for row in found]
+
+        def confirms(db: Connection) -> list[Post]:
+            posting = or_(posts.c.message.is_not(None), posts.c.at > present(db, self._clock()) - POSTING)
+            wanted = select(posts).where(asked, there, posting).order_by(posts.c.at.desc()).limit(_CONFIRMS)
+            return [_post(row) for row in db.execute(wanted)]
+
+        return await look(self._engine, confirms)
 
     async def channels(self, platform: str, workspace: str, *, limit: int) -> list[str]:
         """The channels of a workspace in which something was posted, where that was last first."""
@@ -109,13 +124,12 @@ class Outbox(Store):
         """Nothing was or will be posted about this."""
         await execute(self._engine, delete(posts).where(posts.c.about == about), durable=False)
 
+    def _values(self, db: Connection, post: Post) -> dict[str, Any]:
+        return columns(post) | {"data": dict(post.data), "at": present(db, self._clock())}
+
 
 def _is(post: Post) -> ColumnElement[bool]:
     return and_(posts.c.about == post.about, posts.c.kind == post.kind, posts.c.part == post.part)
-
-
-def _values(post: Post) -> dict[str, Any]:
-    return columns(post) | {"data": dict(post.data), "at": datetime.now(UTC)}
 
 
 def _post(row: Any) -> Post:

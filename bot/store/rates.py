@@ -5,9 +5,11 @@ how often a token may be guessed.
 Source: machines.md §1, row 14, and §2; the generic cell rate algorithm: one moment a limit says how full it is.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, Select, delete, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import Store, change, execute, insert
 from bot.store.leases import present
@@ -19,15 +21,19 @@ _FORGOTTEN = timedelta(hours=1)  # of what has been full for so long nothing nee
 class Rates(Store):
     """Raises StoreError."""
 
+    def __init__(self, engine: AsyncEngine, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        super().__init__(engine)
+        self._clock = clock
+
     async def take(self, name: str, burst: int, a_minute: int) -> float:
         """Takes a call of a limit of so many at once, then so many a minute: 0. Where there is none now, nothing is
         taken: how many seconds until there is one."""
         every = timedelta(minutes=1) / a_minute
 
-        def take(db: Connection) -> tuple[float, bool]:
-            now = present(db, datetime.now(UTC))
+        def take(db: Connection) -> tuple[float, datetime | None]:
+            now = present(db, self._clock())
             begun = insert(db, rates).values(name=name, full_at=now).on_conflict_do_nothing(index_elements=["name"])
-            new = db.execute(begun.returning(rates.c.name)).first() is not None
+            new = now if db.execute(begun.returning(rates.c.name)).first() is not None else None
             full_at = max(db.execute(_full(name).with_for_update()).scalar_one(), now) + every
             if (missing := full_at - now - burst * every) > timedelta():
                 return missing.total_seconds(), new
@@ -35,8 +41,8 @@ class Rates(Store):
             return 0.0, new
 
         seconds, new = await change(self._engine, take, durable=False)
-        if new:
-            old = delete(rates).where(rates.c.full_at < datetime.now(UTC) - _FORGOTTEN)
+        if new is not None:
+            old = delete(rates).where(rates.c.full_at < new - _FORGOTTEN)
             await execute(self._engine, old, durable=False)
         return seconds
 
@@ -47,7 +53,7 @@ class Rates(Store):
 
         def wait(db: Connection) -> float:
             full_at = db.execute(_full(name).with_for_update(read=True)).scalar()
-            now = present(db, datetime.now(UTC))
+            now = present(db, self._clock())
             return 0.0 if full_at is None else max(0.0, (full_at + every - now - burst * every).total_seconds())
 
         return await change(self._engine, wait, durable=False)

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from bot.store.engine import Store, columns, execute, insert, rows, write
+from bot.store.engine import Store, change, columns, execute, insert, rows, write
 from bot.store.locks import locked
 from bot.store.schema import documents, indexes, moves
 
@@ -73,7 +73,13 @@ class VectorStores(Store):
 
     async def _take_over(self) -> bool:
         others = indexes.c.committer.is_distinct_from(self._process)
-        return bool(await execute(self._engine, update(indexes).where(others).values(committer=self._process)))
+
+        def take(db: Connection) -> bool:
+            # Waits for a commit that is still under way though its process has lost the lock with its connection.
+            db.execute(select(indexes.c.generation).with_for_update())
+            return bool(db.execute(update(indexes).where(others).values(committer=self._process)).rowcount)
+
+        return await change(self._engine, take)
 
     async def moves(self) -> Sequence[Move]:
         """The merges that the index has yet to carry out, in their order."""
@@ -90,12 +96,15 @@ class VectorStores(Store):
     async def swap(self, row: IndexRow, chunks: Mapping[str, int]) -> None:
         """From now on `row` is the only vector store, and each document has as many chunks as `chunks` says by its id.
 
-        One transaction: whoever reads before it uses the old store whole, whoever reads after it the new one.
+        One transaction: whoever reads before it uses the old store whole, whoever reads after it the new one. Raises
+        OvertakenError when a later generation was committed: the lock of `committing` went with its connection.
         """
         values = columns(row)
         counted = update(documents).where(documents.c.id == bindparam("document")).values(chunks=bindparam("count"))
         async with write(self._engine) as db:
-            await db.execute(delete(indexes))
+            known = await db.execute(delete(indexes).returning(indexes.c.generation))
+            if (last := max(known.scalars(), default=row.generation)) > row.generation:
+                raise OvertakenError(f"an index of generation {row.generation} comes after {last}")
             await db.execute(insert(db, indexes).values(**values))
             if chunks:
                 await db.execute(counted, [{"document": id, "count": count} for id, count in chunks.items()])

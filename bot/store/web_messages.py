@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
-from bot.store.engine import change, insert, rows, storable
+from bot.store.engine import change, insert, on_server, rows, storable
 from bot.store.schema import documents, messages
 from bot.store.signals import Signals
 from retrieval.types import Readers
@@ -37,6 +37,11 @@ class Messages:
     async def changed(self, message: RoomMessage) -> None:
         """Something about it changed that is kept elsewhere."""
         await self._signals.say_now(_CHANNEL, _news(message))
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may have this database open too."""
+        return on_server(self._engine)
 
     # -- people ------------------------------------------------------------------------------------------------------
 
@@ -78,6 +83,23 @@ class Messages:
             return self._told(db, db.execute(upserted.returning(messages)).one())
 
         return await change(self._engine, put, durable=False)
+
+    async def amend(
+        self, message: int, change_said: Callable[[RoomMessage], tuple[str, Mapping[str, Any]] | None]
+    ) -> RoomMessage | None:
+        """Other words and data for what the bot said, from what they are by now, before anybody else changes them;
+        None: it is not there any more, or was left as it is."""
+        wanted = select(messages).where(messages.c.id == message, messages.c.author == BOT).with_for_update()
+
+        def amend(db: Connection) -> RoomMessage | None:
+            row = db.execute(wanted).first()
+            now = None if row is None else change_said(_message(row))
+            if now is None:
+                return None
+            anew = update(messages).where(messages.c.id == message).values(text=storable(now[0]), data=dict(now[1]))
+            return self._told(db, db.execute(anew.returning(messages)).one())
+
+        return await change(self._engine, amend, durable=False)
 
     async def drop(self, ids: Collection[int]) -> None:
         """Deletes what the bot said and nobody needs any longer."""

@@ -76,6 +76,16 @@ def extended(before: Confirmation, reply: CardMessage) -> Confirmation | None:
     return {**before, "replies": [*before["replies"], reply.message], "at": max(before["at"], reply.at)}
 
 
+def saved(now: Confirmation, asked: Confirmation, documents: Mapping[str, str]) -> Confirmation:
+    """The confirmation once the replies it `asked` about are the answer (`documents`: versions by id): saved, or, where
+    it asks about more by `now`, the question whether to add these."""
+    more = [one for one in now.get("replies", ()) if one not in asked.get("replies", ())]
+    if not more:
+        return {**now, **asked, "saved": documents}
+    earlier = [*asked.get("earlier", ()), *asked["replies"]]
+    return {**now, **asked, "replies": more, "answers": documents, "earlier": earlier}
+
+
 def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation | None:
     """The confirmation of what a reply goes on from, if it does: its author wrote that just before, and nobody else has
     written since."""
@@ -106,13 +116,15 @@ async def confirm(
     already; `change`: puts its words in the place of older ones, again if there is more by then. Raises StoreError,
     and what these do."""
     named = [card.about, card.part]
-    found = [one.data for one in await outbox.confirms(card.place, thread) if one.data.get("card") == named]
-    data = asked(card, reply, found)
-    if data is None:
-        return
-    post = Post(f"confirm:{channel}:{data['replies'][0]}", "confirm", 0, card.place, thread, data=data)
-    new = data["replies"] == [reply.message]
-    now = await (say(post) if new else outbox.amend(post, partial(extended, reply=reply)))
+    new, now = False, None
+    while not new and now is None:  # what it would have gone on from may be settled a moment before
+        found = [one.data for one in await outbox.confirms(card.place, thread) if one.data.get("card") == named]
+        data = asked(card, reply, found)
+        if data is None:
+            return
+        post = Post(f"confirm:{channel}:{data['replies'][0]}", "confirm", 0, card.place, thread, data=data)
+        new = data["replies"] == [reply.message]
+        now = await (say(post) if new else outbox.amend(post, partial(extended, reply=reply)))
     shown = post.data if new else None
     while now is not None and now.message is not None and now.data != shown and not _settled(now.data):
         await change(now)

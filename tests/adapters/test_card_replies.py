@@ -1,6 +1,7 @@
 """What experts write under a card in several messages is learnt as one answer, on each platform where they can reply.
 Source: product.md §4."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -320,6 +321,36 @@ async def test_what_is_written_after_the_answer_was_saved_can_be_added_to_it(roo
     await room.presses("Add this", ADD)
     await room.wait_for("Saved", "Saved", "Saved")
     assert await room.answer() == "\n".join((WIKI, LIMIT, SATO, "Forms are in the drawer."))
+
+
+class Gate:
+    """Holds up who wants to keep an answer."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        self.reached.set()
+        await self.open.wait()
+        yield
+
+
+async def test_what_is_written_while_the_answer_is_being_saved_can_be_added_to_it(room: Room) -> None:
+    gate = vars(room.bot.experts._questions)["answering"] = Gate()
+    await room.says(WIKI)
+    await room.wait_for("Save this reply")
+    saving = asyncio.create_task(room.presses("Save this reply", SAVE))
+    await gate.reached.wait()
+    await room.says(LIMIT)
+    await room.wait_for("Save these 2 replies")
+    gate.open.set()
+    await saving
+    await room.wait_for("Add this reply to the answer to “What is the limit for a hotel?”?")
+    assert await room.answer() == WIKI
+    await room.presses("Add this", ADD)
+    await room.wait_for("Saved")
+    assert await room.answer() == "\n".join((WIKI, LIMIT))
 
 
 async def test_what_somebody_else_wrote_between_is_not_mixed_in(room: Room) -> None:

@@ -1,4 +1,5 @@
-"""kill -9 of processes that share one PostgreSQL and one index, at any moment of all they do at once.
+"""kill -9 of processes that share one PostgreSQL and one index, at any moment of all they do at once; they also stand
+still for a while, and lose their connections.
 
 `python -m benchmarks.machines` does the same for as long as one likes. Source: machines.md §3.
 """
@@ -17,5 +18,5 @@ async def test_processes_that_are_killed_at_any_moment_lose_and_double_nothing(s
         pytest.skip("no PostgreSQL server and driver here")
     report = await run(seconds, seed=7, every=every)
     assert report.problems == []
-    assert report.kills > seconds / every / 4
+    assert report.kills + report.done["cut"] + report.done["stop"] > seconds / every / 4
     assert {"add", "ask", "shown", "forget", "vote", "digest"} <= report.done.keys()

@@ -1,5 +1,5 @@
-"""A network in front of a PostgreSQL server: it can be cut, fall silent with its connections open, and swallow notices as
-a pool of connections in between does that gives each transaction another one."""
+"""A network in front of a PostgreSQL server: it can be cut, fall silent with its connections open, lose the answer to a
+commit, and swallow notices as a pool of connections in between does that gives each transaction another one."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,6 +10,7 @@ from sqlalchemy.engine import make_url
 
 _SOCKET = ".s.PGSQL.5432"
 _NOTICE = b"A"
+_COMMITTED = b"C", b"COMMIT\0"
 
 
 class Network:
@@ -17,6 +18,8 @@ class Network:
 
     def __init__(self) -> None:
         self.passes_notices = True
+        self.loses_commit = False  # the next one takes effect, and its connection ends before that is said
+        self.is_away = False
         self._connections: set[asyncio.StreamWriter] = set()
         self._silent: set[asyncio.StreamWriter] = set()
 
@@ -30,6 +33,9 @@ class Network:
         self._silent |= self._connections
 
     async def carry(self, server: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.is_away:
+            writer.transport.abort()
+            return
         from_server, to_server = await asyncio.open_unix_connection(server)
         self._connections |= {writer, to_server}
         questions = asyncio.create_task(self._questions(reader, to_server))
@@ -37,6 +43,9 @@ class Network:
             while True:
                 kind, size = await from_server.readexactly(1), await from_server.readexactly(4)
                 said = await from_server.readexactly(int.from_bytes(size, "big") - 4)
+                if self.loses_commit and (kind, said) == _COMMITTED:
+                    self.loses_commit = False
+                    break
                 if writer not in self._silent and (self.passes_notices or kind != _NOTICE):
                     writer.write(kind + size + said)
                     await writer.drain()

@@ -84,16 +84,26 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
     card = None if root is None or root.kind != "card" else await _post_of(context, root)
     if root is None or card is None or not says_something(reply.text):
         return
-    heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
-    confirms = [one.data for one in heard if one.kind == "confirm"]
     written = CardMessage(str(reply.id), reply.author, reply.text, reply.created_at.timestamp())
-    asked = card_replies.asked(card, written, confirms[::-1])
-    if asked is None:
-        return
-    text = card_replies.question(asked, shortened(digest_cards.question_on(card), 150), context.language)
-    data = {**asked, "card": root.id, "questions": card.data["questions"], "done": False}
-    about = f"confirm:{asked['replies'][0]}"
-    await context.board.put(BotMessage(reply.room, reply.root, about, "confirm", text, data=data))
+
+    def more(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
+        data = card_replies.extended(said.data, written)
+        return None if data is None else (_question(context, card, data), data)
+
+    while True:  # what it would have gone on from may be settled a moment before
+        heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
+        confirms = [one for one in reversed(heard) if one.kind == "confirm"]
+        asked = card_replies.asked(card, written, [one.data for one in confirms])
+        if asked is None:
+            return
+        if asked["replies"] == [written.message]:
+            data = {**asked, "card": root.id, "questions": card.data["questions"], "done": False}
+            said = BotMessage(reply.room, reply.root, f"confirm:{reply.id}", "confirm", _question(context, card, data))
+            await context.board.put(replace(said, data=data))
+            return
+        before = next(one for one in confirms if one.data.get("replies") == asked["replies"][:-1])
+        if await context.board.amend(before.id, more) is not None:
+            return
 
 
 async def teach(
@@ -143,10 +153,19 @@ async def save(context: WebContext, member: Member, confirm: RoomMessage) -> Ans
     data = {**confirm.data, "reference": confirm.data.get("reference") or digest_cards.reference_of(post)}
     taught = await cards(context).learn(post, actor(member), data, [_reply(context, one) for one in found if one])
     if taught.refusal is None:
-        text = expert_answers.saved(taught, context.language)
-        said = BotMessage(confirm.room, confirm.thread, confirm.about or "", "confirm", text)
-        await context.board.put(replace(said, data={**data, "done": True, "saved": taught.documents}))
+
+        def saved(said: RoomMessage) -> tuple[str, card_replies.Confirmation]:
+            now = card_replies.saved(said.data, data, taught.documents)
+            if "saved" in now:
+                return expert_answers.saved(taught, context.language), {**now, "done": True}
+            return _question(context, post, now), now
+
+        await context.board.amend(confirm.id, saved)
     return taught
+
+
+def _question(context: WebContext, card: Post, data: card_replies.Confirmation) -> str:
+    return card_replies.question(data, shortened(digest_cards.question_on(card), 150), context.language)
 
 
 def _reply(context: WebContext, reply: RoomMessage) -> CardReply:

@@ -5,7 +5,7 @@ Source: product.md §3 and §6; reliability.md R11.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -76,6 +76,11 @@ class Board:
         self._knowledge = knowledge
         self._subscribed: set[Changes] = set()
         self._messages.listen(self._heard)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may serve the rooms too."""
+        return self._messages.shared
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -174,6 +179,13 @@ class Board:
     async def put(self, said: BotMessage) -> RoomMessage:
         """Say something, or say it anew."""
         return self._told(await self._messages.put(said))
+
+    async def amend(
+        self, message: int, change_said: Callable[[RoomMessage], tuple[str, Mapping[str, Any]] | None]
+    ) -> RoomMessage | None:
+        """As `Messages.amend`."""
+        changed = await self._messages.amend(message, change_said)
+        return None if changed is None else self._told(changed)
 
     async def drop(self, found: Collection[RoomMessage]) -> None:
         """Take back what the bot said."""

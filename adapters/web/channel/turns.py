@@ -1,6 +1,7 @@
 """Questions among what is written in the rooms. A message is written down before it is claimed, so that what the
 database did not take, or the process did not live to claim, is claimed later. Source: reliability.md R3, R5 and R10."""
 
+import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 
 LOOK = 200  # messages of a thread that are looked at for somebody else's
 UNCLAIMED, UNCLAIMED_MOST = timedelta(hours=1), 50  # questions that a process wrote down and did not claim
+LOOK_AGAIN = 15.0  # seconds; another process may have died over one
 
 
 class WebTurns:
@@ -37,7 +39,7 @@ class WebTurns:
             language=context.language,
         )
         self._unclaimed: dict[int, RoomMessage] = {}
-        self._looked_up = False
+        self._looked_up: float | None = None
 
     async def ask(self, message: RoomMessage) -> None:
         """Have it answered, now or once the database takes it."""
@@ -81,10 +83,11 @@ class WebTurns:
 
     async def resume(self) -> None:
         """Take up what this process, or one before it, has left. Raises StoreError."""
-        if not self._looked_up:
+        now = asyncio.get_running_loop().time()
+        if self._looked_up is None or (self._context.board.shared and now - self._looked_up >= LOOK_AGAIN):
             found = await self._context.board.written_since(datetime.now(UTC) - UNCLAIMED, UNCLAIMED_MOST)
             self._unclaimed.update((each.id, each) for each in found if addressed(each.text))
-            self._looked_up = True
+            self._looked_up = now
         await self._questions.resume()
         for message in list(self._unclaimed.values()):
             await self.ask(message)

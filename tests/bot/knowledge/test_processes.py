@@ -1,29 +1,34 @@
 """Processes on one PostgreSQL and one Qdrant server: whatever one of them does, all see at once, whole, and once."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from sqlalchemy import text, update
 
-from bot.errors import SettingsError
+from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
 from bot.knowledge.documents import KnowledgeBase
 from bot.knowledge.snapshots import Snapshots
 from bot.knowledge.upkeep import UNSEEN, Upkeep, attending
 from bot.records import DocumentRow
+from bot.store.asks import Asks
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.engine import Engine, connect, write
-from bot.store.locks import free, locked
+from bot.store.link import LEAST, ServerLink
+from bot.store.locks import Mutex, free, locked
 from bot.store.processes import Processes, this_process
+from bot.store.qa_pairs import PairRows
 from bot.store.schema import processes
 from bot.store.searches import Searches
-from bot.store.vector_stores import IndexRow, VectorStores
+from bot.store.unanswered import UnansweredQuestions
+from bot.store.vector_stores import IndexRow, VectorStores, advance
 from bot.types import Upload, Verdict
 from retrieval.index.payload import STAGED
 from retrieval.index.server import ServerIndex
@@ -32,12 +37,15 @@ from retrieval.loaders.loader import Loader
 from retrieval.search import Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import TEAM, Document, Passage, QdrantConnectionError, Readers, View
+from tests.fakes.postgresql import Network, behind
 from tests.fakes.qdrant import KEY, Drop, FakeQdrant, Refuse
 from tests.retrieval.test_ingest import HashEmbedder
 
 SPARSE = SparseEncoder()
 READERS = Readers(frozenset({TEAM}))
 COLLECTION = "shared"
+
+Meanwhile = Callable[[], Awaitable[None]]
 
 
 @dataclass
@@ -83,8 +91,8 @@ class Machines:
     loader: Loader
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
-    async def process(self, name: str) -> Process:
-        engine = connect(self.url)
+    async def process(self, name: str, url: str = "") -> Process:
+        engine = connect(url or self.url)
         self.stack.push_async_callback(engine.dispose)
         embedder = HashEmbedder()
         stores = VectorStores(engine, name)
@@ -298,6 +306,95 @@ async def test_a_write_that_took_effect_though_it_failed_is_no_second_document(m
     await everything_is_whole(b)
 
 
+class Cut(Documents):
+    """Of a process whose network is cut before the answer to each commit; with `meanwhile`, which happens then, before
+    the commit itself."""
+
+    def __init__(self, one: Process, network: Network, meanwhile: Meanwhile | None = None) -> None:
+        super().__init__(one.engine, one.embedder.name, process=one.name)
+        self._network, self._meanwhile = network, meanwhile
+        for part in (one.knowledge, one.knowledge._shelves):
+            vars(part)["_documents"] = self
+
+    async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:
+        await self._cut()
+        await super().commit(row, generation=generation, markdown=markdown)
+
+    async def forget(self, *document_ids: str, generation: int, copied: bool = False, at_source: bool = False) -> int:
+        await self._cut()
+        return await super().forget(*document_ids, generation=generation, copied=copied, at_source=at_source)
+
+    async def _cut(self) -> None:
+        self._network.loses_commit = True
+        if self._meanwhile is not None:
+            self._network.is_away = True
+            self._network.cut()
+            await self._meanwhile()
+
+
+@asynccontextmanager
+async def through(machines: Machines) -> AsyncIterator[tuple[str, Network]]:
+    """The address of the database through a network."""
+    with TemporaryDirectory(prefix="kotae-") as folder:  # a short path, for a socket
+        async with behind(machines.url, Path(folder)) as found:
+            yield found
+
+
+async def test_a_commit_whose_answer_is_lost_has_taken_effect(machines: Machines) -> None:
+    async with through(machines) as (url, network):
+        a, b = await machines.process("a", url), await machines.process("b")
+        for name in ("plan.md", "gone.md"):
+            assert (await a.add(name, f"# {name}\n\nThe old harbour of {name}.\n")).status == "added"
+        gone = next(row.id for row in await b.knowledge.documents(READERS) if row.name == "gone.md")
+        Cut(a, network)
+        assert (await a.add("plan.md", "# Plan\n\nThe new harbour.\n")).status == "replaced"
+        assert await b.found() == ["The new harbour.", "The old harbour of gone.md."]
+        with pytest.raises(StoreError):
+            await a.knowledge.forget(gone)
+        assert await a.found() == await b.found() == ["The new harbour."]
+        await everything_is_whole(b)
+        network.loses_commit = False
+        assert (await b.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
+        assert await a.found() == ["The new harbour.", "The next harbour."]
+
+
+async def test_whoever_cannot_ask_the_database_undoes_nothing_of_others(machines: Machines) -> None:
+    async with through(machines) as (url, network):
+        a, b = await machines.process("a", url), await machines.process("b")
+        kept = (await a.add("plan.md", "# Plan\n\nThe old harbour.\n")).document_id
+        assert kept is not None
+
+        async def forgotten() -> None:
+            assert await b.knowledge.forget(kept)
+
+        Cut(a, network, forgotten)
+        assert (await a.add("plan.md", "# Plan\n\nThe new harbour.\n")).status == "refused"
+        assert await b.found() == []
+        network.is_away = False
+        assert await a.found() == []
+        await everything_is_whole(b)
+
+
+async def test_a_commit_that_is_still_under_way_is_waited_for(machines: Machines) -> None:
+    a, b = await machines.process("a"), await machines.process("b")
+    kept = (await a.add("plan.md", "# Plan\n\nThe old harbour.\n")).document_id
+    assert kept is not None
+    born = await a.knowledge.generation() + 1
+    await staged(a, kept)
+    await a.index.publish(kept, at=born)
+    async with write(a.engine) as db:  # its connection is gone, and with it the lock, but the server is at it still
+        await advance(db, a.embedder.name, born, "a")
+        a.snapshots.doubt()
+        adding = asyncio.create_task(a.add("next.md", "# Next\n\nThe next harbour.\n"))
+        waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        async with b.engine.connect() as other:
+            while not adding.done() and (await other.execute(waits)).scalar() == 0:
+                await other.rollback()
+        assert not adding.done()
+    assert (await adding).status == "added"
+    assert await b.found() == ["Half a harbour.", "The next harbour."]
+
+
 # -- together -------------------------------------------------------------------------------------------------------
 
 
@@ -364,3 +461,15 @@ async def test_a_lock_has_one_holder_among_all_and_goes_with_its_connection(mach
 
     await asyncio.gather(first(), second())
     assert order == ["first", "second"]
+
+
+async def test_whoever_holds_every_lock_of_a_process_can_still_work(server_url: str) -> None:
+    engine = connect(server_url, ServerLink(connections=LEAST))
+    mutexes = UnansweredQuestions(engine).answering, Asks(engine).asking, PairRows(engine).following
+    async with asyncio.timeout(20), AsyncExitStack() as held:
+        for mutex in (*mutexes, Mutex(engine, "pair-jobs")):
+            await held.enter_async_context(mutex.held())
+        await held.enter_async_context(free(engine, "upkeep"))
+        await held.enter_async_context(VectorStores(engine, "a").committing())
+        assert await Processes(engine).listed() == []
+    await engine.dispose()

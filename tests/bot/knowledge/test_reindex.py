@@ -324,6 +324,25 @@ async def test_what_is_added_replaced_and_forgotten_meanwhile_is_caught_up(home:
     assert await found(home, "pier quay harbour") == ["new.md", "other.md"]
 
 
+async def test_what_is_committed_once_the_lock_is_lost_is_caught_up(home: Home) -> None:
+    class Late(VectorStores):
+        async def swap(self, row: IndexRow, chunks: Mapping[str, int]) -> None:
+            if not later:  # its connection was cut, and another process has its turn
+                later.append("new.md")
+                await home.add(knowledge, "new.md", "# New\n\nA new quay.\n")
+            await super().swap(row, chunks)
+
+    later: list[str] = []
+    async with home.knowledge() as knowledge:
+        home.indexes = Late(home.engine)
+        reindex = home.reindex(OtherEmbedder())
+        done = await reindex.run(NEW, old=home.index)
+        assert done.row.generation == 4
+        await done.index.close()
+    await reindex.clean_up(NEW)
+    assert {*await home.shown()} == {*TEXTS, "new.md"}
+
+
 async def test_a_document_that_cannot_be_brought_over_is_named_and_the_old_store_stays(home: Home) -> None:
     before = await home.shown()
     (other,) = [row for row in await home.documents.listed() if row.name == "other.md"]

@@ -19,11 +19,13 @@ from sqlalchemy.engine import make_url
 
 from bot.config.types import _database
 from bot.errors import StoreError
-from bot.store.engine import Engine, change, connect, on_server, rows, snapshot, write
+from bot.store.engine import Engine, alone, at_leisure, change, connect, on_server, rows, snapshot, write
 from bot.store.erasure import compact
 from bot.store.inspection import name_of, server_condition
 from bot.store.link import ServerLink
+from bot.store.locks import locked
 from migrations import MigrationError, upgrade
+from tests.fakes.postgresql import behind
 
 SELF_SIGNED = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
 
@@ -167,6 +169,40 @@ async def test_a_statement_has_an_end_but_cleaning_up_takes_as_long_as_it_takes(
     assert "KOTAE_DATABASE_STATEMENT_TIMEOUT" in slow.value.text("en") and "秒数を超えた" in slow.value.text("ja")
     assert await compact(engine)
     assert (await rows(engine, shown))[0].span == "1s"
+    await engine.dispose()
+
+
+async def test_a_server_that_falls_silent_holds_up_nobody_for_ever(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.link.SILENT_SECONDS", 0)
+    one = text("SELECT 1 AS n")
+    with TemporaryDirectory(prefix="kotae-") as folder:  # a short path, for a socket
+        async with behind(server_url, Path(folder)) as (url, network):
+            engine = connect(url, ServerLink(statement_seconds=1, connect_seconds=1))
+            await rows(engine, one)
+            network.fall_silent()
+            async with asyncio.timeout(15):
+                with pytest.raises(StoreError, match="cannot be reached"):
+                    await rows(engine, one)
+            with pytest.raises(StoreError, match="cannot be reached"):
+                async with write(engine) as db:
+                    network.fall_silent()
+                    await db.execute(one)
+            async with locked(engine, "job"):
+                network.fall_silent()
+            assert (await rows(engine, one))[0].n == 1
+            await engine.dispose()
+
+
+async def test_what_is_done_at_leisure_has_no_end(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.link.SILENT_SECONDS", 0)
+    engine = connect(server_url, ServerLink(statement_seconds=1))
+    async with alone(engine, isolation_level="AUTOCOMMIT") as db:
+        await db.execute(text("SET statement_timeout = 0"))
+        await at_leisure(db, "SELECT pg_sleep(2)")
+        with pytest.raises(StoreError):
+            await at_leisure(db, "SELECT nothing")
     await engine.dispose()
 
 

@@ -14,7 +14,7 @@ from bot.access import default_scope, scope_of
 from bot.records import AuditRecord
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
-from bot.store.engine import rows
+from bot.store.engine import connect, rows
 from bot.store.leases import inherit
 from bot.store.notifications import PATIENCE, TRIES, Closed, Notices, Telling
 from bot.store.outbox import Outbox
@@ -106,6 +106,18 @@ async def test_a_question_about_a_reply_that_was_never_sent_is_not_gone_on_with(
     await posts.reserve(Post("confirm:1", "confirm", 0, HERE, "17.5"))
     monkeypatch.setattr("bot.store.outbox.POSTING", timedelta(0))
     assert await posts.confirms(HERE, "17.5") == []
+
+
+async def test_a_question_of_a_machine_whose_clock_is_wrong_is_gone_on_with(server_url: str) -> None:
+    engine = connect(server_url)
+    late = Outbox(engine, clock=lambda: datetime.now(UTC) - timedelta(minutes=10))
+    await late.reserve(Post("confirm:1", "confirm", 0, HERE, "17.5"))
+    await Outbox(engine).reserve(Post("confirm:2", "confirm", 0, HERE, "17.5"))
+    await late.posted(Post("confirm:3", "confirm", 0, HERE, "17.5", "17.6"))
+    await late.confirm(Post("confirm:4", "confirm", 0, HERE, "17.5", "17.7"))
+    for posts in (Outbox(engine), late):
+        assert [one.about[-1] for one in await posts.confirms(HERE, "17.5")] == ["4", "3", "2", "1"]
+    await engine.dispose()
 
 
 # -- places ---------------------------------------------------------------------------------------------------------

@@ -68,3 +68,11 @@ async def test_what_is_full_again_is_forgotten(engine: AsyncEngine) -> None:
     await change(engine, lambda db: db.execute(insert(rates).values(name="slack:post:D1", full_at=old)))
     await Rates(engine).take("slack:post:C1", 3, 60)
     assert (await rows(engine, select(func.count()).select_from(rates)))[0][0] == 1
+
+
+async def test_a_machine_whose_clock_is_wrong_forgets_nothing_that_counts(server_url: str) -> None:
+    engine = connect(server_url)
+    assert await Rates(engine).take("slack:post:C1", 1, 1) == 0
+    await Rates(engine, clock=lambda: datetime.now(UTC) + timedelta(days=1)).take("slack:post:C2", 1, 1)
+    assert await Rates(engine).take("slack:post:C1", 1, 1) > 0
+    await engine.dispose()

@@ -1,10 +1,14 @@
 """Which replies to a card are one answer, and what is asked about them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
 
+from bot.store.outbox import Outbox
 from bot.types import Place, Post
 from bot.unanswered import card_replies
 from bot.unanswered.card_replies import MOST, TOGETHER, CardMessage, Confirmation
@@ -89,6 +93,29 @@ def test_what_was_saved_is_added_to_and_nothing_else() -> None:
     assert card_replies.asked(DONE, written("2"), []) is None
     other = card_replies.asked(NEXT, written("2"), [saved])  # the card went on with another question
     assert other is not None and "answers" not in other and other["reference"] == 8
+
+
+async def test_a_reply_that_comes_a_moment_after_the_answer_was_saved_is_asked_about_anew(engine: AsyncEngine) -> None:
+    class Meanwhile(Outbox):
+        async def amend(self, post: Post, change_data: Callable[[Confirmation], Confirmation | None]) -> Post | None:
+            settled = partial(card_replies.saved, asked={"replies": ["1"]}, documents={"d": "v"})
+            await super().amend(post, settled)  # in another process
+            return await super().amend(post, change_data)
+
+    posts, said = Meanwhile(engine), list[Confirmation]()
+
+    async def say(post: Post) -> Post | None:
+        await posts.reserve(post)
+        said.append(post.data)
+        return await posts.posted(replace(post, message=f"m{len(said)}"))
+
+    async def change(post: Post) -> None:
+        raise AssertionError(post)
+
+    for reply in (written("1"), written("2", at=1.0)):
+        await card_replies.confirm(posts, CARD, reply, "17.5", "C1", say, change)
+    _, more = said
+    assert (more["replies"], more["earlier"], more["answers"]) == (["2"], ["1"], {"d": "v"})
 
 
 def test_a_confirmation_of_an_earlier_version_is_left_as_it_is() -> None:

@@ -208,6 +208,17 @@ async def test_what_a_process_left_goes_on_when_it_is_back(tmp_path: Path) -> No
         assert list(here.held.iterdir()) == [] and await here.bot.ingestion.unfinished("web") == []
 
 
+async def test_what_another_process_wrote_down_and_did_not_live_to_claim_is_answered(
+    tmp_path: Path, shared_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.web.channel.turns.LOOK_AGAIN", 0.0)
+    async with channel(tmp_path, DATABASE_URL=shared_database) as here:
+        await here.ask(ASK)
+        written = await here.board.post(GENERAL, BEN, "@kotae Who?")
+        await here.answers(written)
+        assert [each.kind for each in await here.thread(written)] == ["steps", "answer"]
+
+
 async def test_what_the_database_does_not_take_is_asked_later(tmp_path: Path) -> None:
     async with channel(tmp_path) as here:
         claim, broken = here.bot.turns.claim, asyncio.Event()
