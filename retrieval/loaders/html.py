@@ -21,7 +21,8 @@ _DECLARABLE = re.compile(
 )
 _LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
 _CHANGED = re.compile(
-    r"\blast[ -](?:updated?|modified|edited|changed)(?:[ ]on|[ ]at)?\s*[:：]?\s*|(?:最終更新日?|更新日)時?\s*[:：]?\s*",
+    r"\blast[ -](?:updated?|modified|edited|changed)(?:[ ]on|[ ]at)?\s*[:：]?\s*"
+    r"|(?<![\u3400-\u9fff])(?:最終更新日?|更新日)時?\s*[:：]?\s*",  # 「契約更新日」 is another thing's
     re.I,
 )
 _BESIDE = 8  # elements and texts after such a label, one of which may say the date

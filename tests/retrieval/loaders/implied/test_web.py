@@ -115,6 +115,7 @@ def test_the_date_that_a_page_shows_is_its_date(said: str) -> None:
 def test_dates_of_several_things_and_words_without_one_are_none() -> None:
     assert readable_part("<p>Last updated 2026-02-03</p><p>Last updated 2026-02-04</p>")[2] == ""
     assert readable_part("<p>It was last updated by Aki.</p><p>2026-02-03 is a Tuesday.</p>")[2] == ""
+    assert readable_part("<p>契約更新日：2026年2月3日</p>")[2] == ""
     stated = '<meta property="article:modified_time" content="2026-05-01"><p>Last updated 2026-02-03</p>'
     assert readable_part(stated)[2] == "2026-05-01"
 
