@@ -58,7 +58,7 @@ class Memory:
 
 def ask(home: Path, question: str) -> Asked:
     began = time.perf_counter()
-    with _kotae(home, "ask", question, "--json") as process:
+    with _kotae(home, "ask", "--json", "--", question) as process:
         times = []
         for line in _lines(process):
             times.append(time.perf_counter() - began)
