@@ -235,17 +235,17 @@ class DigestCards:
             return FAILED
         if isinstance(found, Text):
             if found is DELETED:
-                await self._let_go(confirm)
-                await _shown(show(confirm, ""))
+                await self._let_go(confirm, show)
             return found
         taken = await self.learn(card, actor, confirm.data, found)
         if taken.refusal is None:
             settled = partial(card_replies.saved, asked=confirm.data, documents=taken.documents)
-            now = await self.bot.outbox.amend(confirm, settled)
-            if now is None or "saved" in now.data:
-                await _shown(show(confirm, saved(taken, self.language)))
-            else:
-                await _shown(ask(card, now))
+            async with card_replies.showing(confirm):
+                now = await self.bot.outbox.amend(confirm, settled)
+                if now is None or "saved" in now.data:
+                    await _shown(show(confirm, saved(taken, self.language)))
+                else:
+                    await _shown(ask(card, now))
         return taken.refusal
 
     async def _read(
@@ -277,8 +277,10 @@ class DigestCards:
         self.tasks.start(self.tell_all(), f"{self.platform}-cards")
         return AnswerTaken(told=told, documents=documents)
 
-    async def _let_go(self, confirm: Post) -> None:
-        await self.bot.outbox.amend(confirm, lambda data: {**data, "discarded": True})
+    async def _let_go(self, confirm: Post, show: Callable[[Post, str], Awaitable[None]]) -> None:
+        async with card_replies.showing(confirm):
+            await self.bot.outbox.amend(confirm, lambda data: {**data, "discarded": True})
+            await _shown(show(confirm, ""))
 
     async def discard(
         self, confirm: Post | None, actor: Actor, show: Callable[[Post, str], Awaitable[None]]
@@ -288,8 +290,7 @@ class DigestCards:
         if actor.role == "outsider":
             return MEMBERS
         if confirm is not None:
-            await self._let_go(confirm)
-            await _shown(show(confirm, ""))
+            await self._let_go(confirm, show)
         return None
 
     async def renew(self, card: Post) -> None:

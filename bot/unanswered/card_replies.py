@@ -7,11 +7,13 @@ documents, by their ids, and their versions; one that asks whether to add to the
 `earlier` the replies that they consist of. One that was declined is `discarded`. Source: product.md §4.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from bot.store.outbox import Outbox
 from bot.types import Post
@@ -37,6 +39,8 @@ _ADD_ALL = Text(
 )
 _YES = Text(en="Save as the answer", ja="回答として保存")
 _YES_ADD = Text(en="Add to the answer", ja="回答に追加")
+
+_showing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 Confirmation = Mapping[str, Any]
 Say = Callable[[Post], Awaitable[Post | None]]
@@ -126,10 +130,22 @@ async def confirm(
         new = data["replies"] == [reply.message]
         now = await (say(post) if new else outbox.amend(post, partial(extended, reply=reply)))
     shown = post.data if new else None
-    while now is not None and now.message is not None and now.data != shown and not _settled(now.data):
-        await change(now)
-        shown = now.data
-        now = next((one for one in await outbox.of(post.about) if one.kind == "confirm"), None)
+    async with showing(post):
+        while now is not None and (now := await _kept(outbox, post)) is not None:
+            if now.message is None or now.data == shown or _settled(now.data):
+                return
+            await change(now)
+            shown = now.data
+
+
+def showing(confirm: Post) -> asyncio.Lock:
+    """To be held while what people see of a confirmation is brought in line with what is kept of it: else an older
+    question could come after the word that it is settled."""
+    return _showing.setdefault(confirm.about, asyncio.Lock())
+
+
+async def _kept(outbox: Outbox, confirm: Post) -> Post | None:
+    return next((one for one in await outbox.of(confirm.about) if one.kind == "confirm"), None)
 
 
 def _settled(data: Confirmation) -> bool:
