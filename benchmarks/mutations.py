@@ -1913,7 +1913,7 @@ MUTATIONS = (
     Mutation(
         "Slack: who has left the workspace may do nothing",
         "adapters/slack/audience.py",
-        ('return "outsider" if (await self._account(user)).get("deleted") else', "return"),
+        ('return "outsider" if found.get("deleted") else', "return"),
         (f"{SLACK}/test_audience.py::test_who_somebody_is",),
     ),
     Mutation(
@@ -1925,7 +1925,7 @@ MUTATIONS = (
     Mutation(
         "Slack: a bot's thumb is no vote",
         "adapters/slack/feedback.py",
-        ("    if not ours or await context.places.is_bot(user):", "    if not ours:"),
+        ("    if post is None or await context.places.is_bot(user):", "    if post is None:"),
         (f"{SLACK}/test_adapter.py::test_a_thumb_of_any_colour_on_the_answer_is_a_vote",),
     ),
     Mutation(

@@ -265,10 +265,10 @@ class Application:
     async def watch_embedder(self) -> None:
         """Look whether the embedder can be loaded, and every minute load it if it could not be, until cancelled."""
 
-        async def look() -> None:
-            failed = isinstance(self.embedder, LocalEmbedder) and self.embedder.trouble is not None
-            await self._have_embedder(LocalEmbedder.warm if failed else LocalEmbedder.prepare)
+        def have(embedder: LocalEmbedder) -> Awaitable[None]:
+            return embedder.prepare() if embedder.trouble is None else embedder.warm()
 
+        look = partial(self._have_embedder, have)
         await again_and_again(look, LOOK_EVERY, "the search model could not be loaded")
 
     async def _have_embedder(self, have: Callable[[LocalEmbedder], Awaitable[None]]) -> None:

@@ -46,7 +46,8 @@ def register(client: commands.Bot, context: DiscordContext) -> None:
 
 async def react(context: DiscordContext, place: Place, thumb: Thumb) -> None:
     """A thumb among the reactions of an answer is a vote, too. Raises StoreError."""
-    await votes.react(context.bot, place, thumb.message, thumb.author, thumb.vote, thumb.thumb)
+    post = await context.bot.outbox.find(place, thumb.message)
+    await votes.react(context.bot, post, thumb.author, thumb.vote, thumb.thumb)
 
 
 async def _up(context: DiscordContext, gesture: Gesture, turn: str) -> Sequence[str]:

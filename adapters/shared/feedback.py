@@ -40,12 +40,11 @@ async def press(bot: Bot, place: Place, message: str, feedback: Feedback) -> boo
     return known and await bot.turns.vote(feedback) is not None
 
 
-async def react(bot: Bot, place: Place, message: str, author: str, vote: Vote | None, thumb: Vote) -> Post | None:
-    """A thumb among the reactions to an answer is a vote, too; `vote` None: the `thumb` was taken away.
+async def react(bot: Bot, post: Post | None, author: str, vote: Vote | None, thumb: Vote) -> Post | None:
+    """A thumb among the reactions to an answer's `post` is a vote, too; `vote` None: the `thumb` was taken away.
 
-    The answer's post where that has changed something. Raises StoreError.
+    The post where that has changed something. Raises StoreError.
     """
-    post = await bot.outbox.find(place, message)
     if post is None or post.kind != "answer":
         return None
     kept = await bot.turns.vote(Feedback(post.about, author, vote, only=thumb))

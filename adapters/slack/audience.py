@@ -167,14 +167,17 @@ class Places:
 
     async def role(self, user: str) -> Role:
         """Of somebody who has left, the role they had. Raises SlackError."""
-        found = await self._account(user)
-        if self._is_outsider(found):
-            return "outsider"
-        return "editor" if any(found.get(flag) for flag in _ADMIN) else "member"
+        return self._role_of(await self._account(user))
 
     async def _role_now(self, user: str) -> Role:
         """Raises SlackError."""
-        return "outsider" if (await self._account(user)).get("deleted") else await self.role(user)
+        found = await self._account(user)
+        return "outsider" if found.get("deleted") else self._role_of(found)
+
+    def _role_of(self, account: Mapping[str, Any]) -> Role:
+        if self._is_outsider(account):
+            return "outsider"
+        return "editor" if any(account.get(flag) for flag in _ADMIN) else "member"
 
     async def _account(self, user: str) -> Mapping[str, Any]:
         """Empty where a server has no such concept. Raises SlackError."""

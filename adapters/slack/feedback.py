@@ -51,10 +51,10 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 async def react(context: SlackContext, event: Reacted) -> None:
     """A thumb is a person's vote: the event does not say whether a bot has given it (R8). Raises StoreError."""
     place, user = event.place, event.author
-    ours = await context.bot.outbox.find(place, event.message) is not None  # else nobody is looked up for it
-    if not ours or await context.places.is_bot(user):
+    post = await context.bot.outbox.find(place, event.message)
+    if post is None or await context.places.is_bot(user):  # for what is not ours nobody is looked up
         return
-    answer = await votes.react(context.bot, place, event.message, user, event.vote, event.thumb)
+    answer = await votes.react(context.bot, post, user, event.vote, event.thumb)
     if answer is None or event.vote != "down":
         return
     language = await context.language_of(user)

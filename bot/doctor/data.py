@@ -20,7 +20,7 @@ from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import Engine, opened
 from bot.store.homes import Homes
-from bot.store.inspection import Condition, begun, condition, file_of, server_condition
+from bot.store.inspection import Condition, condition, file_of, server_condition, unbegun
 from bot.store.retention_clock import STEP, RetentionClock
 from bot.store.vector_stores import IndexRow, VectorStores
 from retrieval.folder import Made, OwnedError, own, written_in
@@ -108,9 +108,9 @@ _SERVER_NAME = Text(en="The database on the server", ja="サーバー上のデ�
 
 
 async def database(settings: Settings) -> Sequence[Remark]:
-    file = file_of(settings.database_url)
-    if file is not None and not begun(file):
+    if unbegun(settings.database_url):
         return [fine(_NO_DATABASE, START)]
+    file = file_of(settings.database_url)
     what = Text(en=str(file), ja=str(file)) if file else _SERVER_NAME
     try:
         found = await _condition(settings, INTEGRITY_SECONDS)
@@ -156,8 +156,7 @@ class _Kept:
 async def _kept(settings: Settings, *, texts: bool = False) -> _Kept | None:
     """None when the database has to be put right first; nothing is in one that is not there. `texts`: look for lost
     ones."""
-    file = file_of(settings.database_url)
-    if file is not None and not begun(file):
+    if unbegun(settings.database_url):
         return _Kept([], None, Identity.of(settings, None, 0, []))
 
     async def look(engine: Engine) -> _Kept:
@@ -171,8 +170,7 @@ async def _kept(settings: Settings, *, texts: bool = False) -> _Kept | None:
 
 async def heard(settings: Settings, platform: str) -> datetime | None:
     """When the last question came from a platform; None when none ever did, or nobody can say."""
-    file = file_of(settings.database_url)
-    if file is not None and not begun(file):
+    if unbegun(settings.database_url):
         return None
     return await _looked(settings, lambda engine: Conversations(engine).last_asked(platform))
 
@@ -218,15 +216,15 @@ _SERVERS_CLOCK = Text(en="the database's server", ja="データベースのサ�
 
 async def clock(settings: Settings) -> Sequence[Remark]:
     """Nothing but what is wrong with it."""
-    file = file_of(settings.database_url)
-    if file is not None and not begun(file):
+    if unbegun(settings.database_url):
         return []
     seen = await _looked(settings, lambda engine: RetentionClock(engine).known(datetime.now(UTC)))
     if seen is None or not seen.jumped or seen.believed_at is None or seen.doubted_at is None:
         return []
+    where = _MACHINES_CLOCK if file_of(settings.database_url) else _SERVERS_CLOCK
     until = f"{seen.doubted_at + STEP:%Y-%m-%d}"
     said = filled(_JUMPED, now=f"{seen.at:%Y-%m-%d}", was=f"{seen.believed_at:%Y-%m-%d}", days=str(STEP.days))
-    return [warning(said, filled(_SET_CLOCK, where=_MACHINES_CLOCK if file else _SERVERS_CLOCK, until=until))]
+    return [warning(said, filled(_SET_CLOCK, where=where, until=until))]
 
 
 # -- the documents' Markdown ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from bot.errors import StoreError
 from bot.sources.git import NO_GIT
 from bot.store.engine import opened
 from bot.store.followed import FollowedSources
-from bot.store.inspection import begun, file_of
+from bot.store.inspection import unbegun
 from bot.texts import IF_MEANT, MANY_GONE
 from retrieval.i18n import Text, filled
 
@@ -30,8 +30,7 @@ _LOOK = Text(
 
 
 async def sources(settings: Settings) -> Sequence[Remark]:
-    file = file_of(settings.database_url)
-    if file is not None and not begun(file):
+    if unbegun(settings.database_url):
         return [fine(_NONE)]
     try:
         async with opened(settings.database_url, settings.link) as engine:

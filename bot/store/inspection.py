@@ -45,9 +45,10 @@ def file_of(url: str) -> Path | None:
     return Path(address.database) if address.get_backend_name() == "sqlite" and address.database else None
 
 
-def begun(file: Path) -> bool:
-    """Whether anything was ever written to an SQLite file. Raises OSError."""
-    return file.exists() and file.stat().st_size > 0
+def unbegun(url: str) -> bool:
+    """Whether it is an SQLite file to which nothing was ever written. Raises OSError."""
+    file = file_of(url)
+    return file is not None and not (file.exists() and file.stat().st_size > 0)
 
 
 def name_of(url: str) -> str:

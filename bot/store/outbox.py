@@ -42,23 +42,11 @@ class Outbox(Store):
 
     async def confirm(self, post: Post) -> None:
         """Notes that a message was posted: its message and its data are known now."""
-        known = {"message": post.message, "data": dict(post.data)}
-
-        def confirm(db: Connection) -> None:
-            posted = insert(db, posts).values(self._values(db, post))
-            db.execute(posted.on_conflict_do_update(index_elements=list(_KEY), set_=known))
-
-        await change(self._engine, confirm, durable=False)
+        await self._note(post, {"message": post.message, "data": dict(post.data)})
 
     async def posted(self, post: Post) -> Post:
         """Notes that a message was posted; with what is known of it by now."""
-
-        def posted(db: Connection) -> Post:
-            known = insert(db, posts).values(self._values(db, post))
-            known = known.on_conflict_do_update(index_elements=list(_KEY), set_={"message": post.message})
-            return _post(db.execute(known.returning(posts)).one())
-
-        return await change(self._engine, posted, durable=False)
+        return await self._note(post, {"message": post.message})
 
     async def amend(
         self, post: Post, change_data: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
@@ -123,6 +111,16 @@ class Outbox(Store):
     async def forget(self, about: str) -> None:
         """Nothing was or will be posted about this."""
         await execute(self._engine, delete(posts).where(posts.c.about == about), durable=False)
+
+    async def _note(self, post: Post, known: Mapping[str, Any]) -> Post:
+        """Write down a post, or what is `known` of one that is there."""
+
+        def note(db: Connection) -> Post:
+            noted = insert(db, posts).values(self._values(db, post))
+            noted = noted.on_conflict_do_update(index_elements=list(_KEY), set_=dict(known))
+            return _post(db.execute(noted.returning(posts)).one())
+
+        return await change(self._engine, note, durable=False)
 
     def _values(self, db: Connection, post: Post) -> dict[str, Any]:
         return columns(post) | {"data": dict(post.data), "at": present(db, self._clock())}

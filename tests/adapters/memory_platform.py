@@ -232,7 +232,7 @@ class MemoryAdapter:
         await self._bot.sources.channels.stir(CHANNEL, self._channel.messages[message].thread)
 
     async def reacts(self, author: str, message: str, vote: feedback.Vote) -> None:
-        await feedback.react(self._bot, CHANNEL, message, author, vote, vote)
+        await feedback.react(self._bot, await self._bot.outbox.find(CHANNEL, message), author, vote, vote)
 
     async def asks_person(self, author: str, message: str) -> str:
         """The button under an answer; what its presser alone reads."""
