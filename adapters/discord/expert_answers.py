@@ -5,6 +5,7 @@ Source: product.md §4; reliability.md R3 and R19.
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -146,7 +147,8 @@ async def _confirm(context: DiscordContext, gesture: Gesture, name: str) -> Post
     """The confirmation that the bot asked for with the message whose button was pressed."""
     pressed_on = str(gesture.message.id) if gesture.message else ""
     found = (post for post in await context.bot.outbox.of(f"confirm:{name}") if post.kind == "confirm")
-    return next((post for post in found if post.message == pressed_on), None)
+    asked = next((post for post in found if post.message in (None, pressed_on)), None)
+    return replace(asked, message=pressed_on) if asked else None  # which may not be written down yet
 
 
 async def _read(context: DiscordContext, card: Post, confirm: Post, reply: str) -> CardReply | Text:
