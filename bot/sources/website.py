@@ -84,6 +84,15 @@ class _Page:
     links: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer after redirects, and the address that gave it."""
+
+    response: httpx.Response
+    body: bytes
+    url: str
+
+
 class WebsiteSource:
     """Pages of one host below the start page's folder. `memory` is a file of its own that may be lost."""
 
@@ -133,6 +142,7 @@ class _Visit:
         self._remembered = remembered
         self._known = known
         self._start = source._start
+        self._below = "/"  # the folder of the host that is followed
         self._robots = Protego.parse("")
         self.seen: dict[str, _Page] = {}
         self._pages: dict[str, SourcePage] = {}
@@ -143,6 +153,7 @@ class _Visit:
 
     async def listing(self) -> "_Site":
         await self._read_robots()
+        await self._find_folder()
         listed = await self._sitemap()
         await self._walk(listed)
         if len(self._failed) > len(self._pages) / 2:
@@ -173,10 +184,29 @@ class _Visit:
             answer = await self._get(urljoin(self._start, "/robots.txt"))
         except AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
             raise SourceError(_START, url=urljoin(self._start, "/robots.txt"), why=str(error)) from error
-        if answer is not None and answer[0].status_code == 200:
-            self._robots = Protego.parse(answer[1][:ROBOTS_BYTES].decode(errors="replace"))
+        if answer is not None and answer.response.status_code == 200:
+            self._robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode(errors="replace"))
         if not self._robots.can_fetch(self._start, AGENT):
             raise SourceError(_START, url=self._start, why=_FORBIDDEN.en)
+
+    async def _find_folder(self) -> None:
+        """People leave out the slash of a folder. One of the host's own, or one whose server puts it there, is meant:
+        else all that lies beside it would be below the start page, too."""
+        path = urlsplit(self._start).path
+        parent = path.rpartition("/")[0] + "/"
+        if path.endswith(".xml"):
+            return
+        if path.endswith("/") or suffix_of(path) in SUFFIXES:
+            self._below = parent
+        elif parent == "/":
+            self._below = f"{path}/"
+        else:
+            try:
+                answer = await self._get(self._start)
+            except AwayError as error:
+                raise SourceError(_START, url=self._start, why=str(error)) from error
+            led = answer is not None and urlsplit(answer.url).path == f"{path}/"
+            self._below = f"{path}/" if led else parent
 
     async def _sitemap(self) -> dict[str, str] | None:
         """Its addresses of this site, each with its date; None: there are none, and links are followed. Generators that
@@ -193,11 +223,11 @@ class _Visit:
             read.add(url)
             try:
                 answer = await self._get(url)
-                if answer is None or answer[0].status_code in (404, 410):
+                if answer is None or answer.response.status_code in (404, 410):
                     if only or url in self._remembered or (any_there and url != urljoin(self._start, "/sitemap.xml")):
                         raise AwayError("404")  # its pages would seem to be gone
                     continue
-                inner, pages = await asyncio.to_thread(_entries, answer[1])
+                inner, pages = await asyncio.to_thread(_entries, answer.body)
             except (AwayError, ParseError, DefusedXmlException, ValueError, zlib.error) as error:
                 # half a sitemap would have the other half removed
                 raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
@@ -255,11 +285,11 @@ class _Visit:
             self._failed[url] = str(error)
             self._blind = self._blind or before is None
             return before
-        if answer is None or answer[0].status_code in (404, 410):
+        if answer is None or answer.response.status_code in (404, 410):
             if first:
                 raise SourceError(_START, url=url, why="404")
             return None
-        response, body = answer
+        response, body = answer.response, answer.body
         if response.status_code == 304 and before is not None:
             page = before
         else:
@@ -268,7 +298,7 @@ class _Visit:
             if suffix is None:
                 return None
             version = hashlib.sha256(body).hexdigest()
-            links = await asyncio.to_thread(self._leads_to, url, body) if suffix == ".html" else []
+            links = await asyncio.to_thread(self._leads_to, answer.url, body) if suffix == ".html" else []
             self._bound(len(links), LINKS)
             self._bytes += len(body)
             if self._bytes > self._source._most_bytes:
@@ -296,33 +326,33 @@ class _Visit:
             raise SourceError(TOO_MANY, most=self._source._most)
 
     def _ours(self, url: str) -> bool:
-        """Of the same host, below the start page's folder, and a page: Sphinx lays the source of each beside it."""
+        """Of the same host, in the folder that is followed, and a page: Sphinx lays the source of each beside it."""
         start, parts = urlsplit(self._start), urlsplit(url)
-        folder = "/" if start.path.endswith(".xml") else start.path.rpartition("/")[0] + "/"
         there = (parts.scheme, parts.netloc) == (start.scheme, start.netloc)
-        return there and parts.path.startswith(folder) and "/_sources/" not in parts.path
+        below = parts.path.startswith(self._below) or parts.path == start.path
+        return there and below and "/_sources/" not in parts.path
 
-    async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> tuple[httpx.Response, bytes] | None:
+    async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> _Answer | None:
         """The answer after redirects, all of which stay on the host; None: it leads elsewhere. Raises AwayError,
         SourceError for an address that may not be reached."""
         for tried in range(TRIES):
             answer = await self._followed(url, headers or {})
             if answer is None:
                 return None
-            status = answer[0].status_code
+            status = answer.response.status_code
             if status < 400 or status in (404, 410):
                 return answer
             if status not in (429, 503) or tried + 1 == TRIES:
                 raise AwayError(str(status))
-            await self._source._wait(_retry_after(answer[0], tried))  # type: ignore[misc]
+            await self._source._wait(_retry_after(answer.response, tried))  # type: ignore[misc]
         raise AssertionError("the last try ends it")
 
-    async def _followed(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes] | None:
+    async def _followed(self, url: str, headers: Mapping[str, str]) -> _Answer | None:
         asked = url
         for _ in range(HOPS):
             response, body = await self._client.get(url, headers)
             if response.status_code not in (301, 302, 303, 307, 308):
-                return response, body
+                return _Answer(response, body, url)
             try:
                 url = _plain(urljoin(url, response.headers.get("location", "")))
             except ValueError as error:

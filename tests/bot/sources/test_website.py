@@ -218,6 +218,46 @@ async def test_a_page_that_is_sent_to_a_log_in_for_now_stays_and_one_that_has_mo
     assert (await home.sync()).removed == 1
 
 
+@pytest.mark.parametrize("led", [True, False], ids=["its server puts it there", "its server does not"])
+async def test_a_folder_whose_slash_is_left_out_is_that_folder(home: Home, site: Site, led: bool) -> None:
+    def to(place: str) -> web.StreamResponse:
+        return web.Response(status=301, headers={"Location": place})
+
+    begin = html("Docs", "All about our docks.", "guide" if led else "/docs/guide", "/shop.html")
+    site.pages["/docs/" if led else "/docs"] = begin
+    if led:
+        site.answers["/docs"] = lambda request: to("/docs/")
+    else:
+        del site.pages["/docs/"]
+    site.answers["/docs/guide"] = lambda request: to("/docs/guide/")
+    site.pages["/docs/guide/"] = html("Guide", "Ask the harbour master first.", "berths")
+    site.pages["/docs/guide/berths"] = html("Berths", "There are nine.")
+    site.pages["/shop.html"] = html("Shop", "Mugs and shirts.")
+    await follow(home, site, "/docs")
+    assert await home.names() == ["docs.html", "docs/guide.html", "docs/guide/berths.html"]
+    listed = "".join(
+        f"<url><loc>{site.url}{path}</loc></url>" for path in ("/docs", "/docs/guide/berths", "/shop.html")
+    )
+    site.pages["/sitemap.xml"] = f"<urlset>{listed}</urlset>"
+    await home.sync()
+    assert await home.names() == ["docs.html", "docs/guide/berths.html"]
+
+
+async def test_a_page_in_a_folder_leads_to_those_beside_it_unless_it_is_a_folder_itself(home: Home, site: Site) -> None:
+    site.pages["/docs/intro"] = html("Intro", "Begin here.", "a.html", "/docs/intro/more")
+    site.pages["/docs/a.html"] = html("A", "Pier one is open.")
+    site.pages["/docs/intro/more"] = html("More", "And so on.")
+    await follow(home, site, "/docs/intro")
+    assert await home.names() == ["docs/a.html", "docs/intro.html", "docs/intro/more.html"]
+    site.pages["/docs/intro/"] = site.pages.pop("/docs/intro")
+    site.answers["/docs/intro"] = lambda request: web.Response(status=308, headers={"Location": "/docs/intro/"})
+    await home.sync()
+    assert await home.names() == ["docs/intro.html", "docs/intro/more.html"]
+    site.answers["/docs/intro"] = lambda request: web.Response(status=503)
+    with pytest.raises(SourceError, match="503"):  # nobody knows how far it goes
+        await home.sync()
+
+
 async def test_a_redirect_leads_nowhere_that_robots_txt_forbids(home: Home, site: Site) -> None:
     site.pages["/robots.txt"] = "User-agent: *\nDisallow: /docs/private/\n"
     site.pages["/docs/private/b"] = html("B", "For nobody's eyes.")
