@@ -4,17 +4,18 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
 
 import pytest
 import typer
-from sqlalchemy import create_engine, text
 from typer.main import get_command
 
 from bot.cli import output
@@ -52,8 +53,8 @@ def check(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def open_turns(home: Path) -> list[str]:
-    with create_engine(f"sqlite:///{home / 'kotae.db'}").connect() as db:
-        return [row.text for row in db.execute(text("SELECT text FROM turns WHERE state != 'done'"))]
+    with closing(sqlite3.connect(home / "kotae.db")) as db:
+        return [text for (text,) in db.execute("SELECT text FROM turns WHERE state != 'done'")]
 
 
 # -- ask and chat ---------------------------------------------------------------------------------------------------

@@ -66,6 +66,7 @@ def test_a_folder_with_anything_else_in_it_stays_as_it_is_and_is_named(home: Pat
     (home / "documents" / "letters").mkdir()
     (home / "vectors" / "drawing.svg").write_text("<svg/>")
     (home / "photos").mkdir()
+    (home / "photos").chmod(0o755)
     assert tighten(at(home)) == [home / "documents", home / "vectors"]
     found = modes(home)
     assert (found["documents"], found["vectors"], found["photos"], found["logs"]) == ("755", "755", "755", "700")
@@ -90,6 +91,7 @@ def test_a_folder_in_the_place_of_a_file_is_left_and_named(home: Path) -> None:
 def test_in_a_private_home_only_what_lies_elsewhere_can_be_read(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "data" / "team.db"
     elsewhere.parent.mkdir()
+    elsewhere.parent.chmod(0o755)
     elsewhere.write_text("private")
     elsewhere.chmod(0o644)
     beside = at(home, DATABASE_URL=f"sqlite+aiosqlite:///{elsewhere}")

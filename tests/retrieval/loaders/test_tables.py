@@ -127,7 +127,7 @@ def test_broken_json_says_where() -> None:
         read_json_lines('{"a": 1}\n{"b": \n', LIMITS)
     assert (caught.value.reason, caught.value.values) == ("json", {"line": 2})
     with pytest.raises(FileRefused) as caught:
-        read_json('{\n"a": 1,\n}', LIMITS)
+        read_json('{\n"a": 1,\n"b" 2}', LIMITS)
     assert caught.value.values == {"line": 3}
 
 
