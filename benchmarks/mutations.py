@@ -299,6 +299,42 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_year_version_or_number_is_no_answer",),
     ),
     Mutation(
+        "lines without the figure that is asked for are no answer",
+        "agent/extractive/wanted.py",
+        ("if has and not any(has(line.text) for line in lines)", "if False"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "a figure that is no time is no answer to how long",
+        "agent/extractive/wanted.py",
+        ("return figures(text).timed", "return bool(figures(text).atoms)"),
+        ("tests/agent/extractive/test_model.py::test_a_figure_of_another_kind_than_the_one_asked_for_is_no_answer",),
+    ),
+    Mutation(
+        "lines without a no do not tell what is not so",
+        "agent/extractive/wanted.py",
+        ("not _asks_what_is_not(asked) or", "True or"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_a_no_do_not_tell_what_is_not_so",),
+    ),
+    Mutation(
+        "what does not work is told, not asked for",
+        "agent/extractive/wanted.py",
+        ('for clause in _CLAUSE.split(asked.rstrip(" ?。"))', "for clause in [asked]"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_a_no_do_not_tell_what_is_not_so",),
+    ),
+    Mutation(
+        "where the fitting pages do not tell it, the others are shown",
+        "agent/extractive/model.py",
+        ("certainly, closest = False, await self._shown(asked, found)", "certainly = False"),
+        ("tests/agent/extractive/test_model.py::test_where_the_fitting_pages_do_not_tell_it_others_are_shown_too",),
+    ),
+    Mutation(
+        "the figure that is asked for comes before words",
+        "agent/extractive/excerpts.py",
+        ("_FIGURE * bool(has and has(line.unit.text))", "0.0"),
+        ("tests/agent/extractive/test_excerpts.py::test_the_figure_that_is_asked_for_comes_before_words",),
+    ),
+    Mutation(
         "what the search does not put first is not what the documents say",
         "agent/extractive/model.py",
         ("certainly = alone and sure(turn.question, found[0][1])", "certainly = alone and any(sure(turn.question, hit) for _, hit in found)"),

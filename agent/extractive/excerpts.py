@@ -1,7 +1,8 @@
 """Chooses the lines of the found passages that come closest to a question: what somebody would read first.
 
-A line is scored by the question's rare words in it and around it, by its meaning, and by the place of its passage in
-the search. Measured on questions that colleagues ask about handbook pages: answers.md §3.
+A line is scored by the question's rare words in it and around it, by having the figure that the question asks for, by
+its meaning, and by the place of its passage in the search. Measured on questions that colleagues ask about handbook
+pages: answers.md §3.
 """
 
 import math
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from unicodedata import east_asian_width
 
+from agent.extractive.wanted import has_wanted
 from agent.segmentation import Unit, units
 from retrieval.i18n import Language
 from retrieval.text import language_of
@@ -26,6 +28,7 @@ LONGEST = 300  # characters of a line; of a longer one the beginning is shown
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
 _AROUND = 1.5  # of those in its headings and in what it continues
+_FIGURE = 1.5  # of a figure in a line, where the question asks for one
 _RANK = 0.2  # what one place further down costs
 _BESIDE = 0.4  # of the better line beside it: what answers often stands next to what repeats the question
 _COLUMN = 0.005  # what a column costs, so that two short lines come before a long one that is hardly better
@@ -56,7 +59,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class CandidateLines:
-    """The lines of the hits of one search, and what the question's words say for each: `words`, in the same order."""
+    """The lines of the hits of one search, and what speaks for each but its meaning: `words`, in the same order."""
 
     lines: tuple[_Line, ...]
     words: tuple[float, ...]
@@ -109,8 +112,9 @@ def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> C
     def share(terms: frozenset[str]) -> float:
         return sum(rarity[term] for term in terms) / total
 
+    has = has_wanted(question)
     words = (
-        _WORDS * share(own) + _AROUND * share(near) - _RANK * line.hit
+        _WORDS * share(own) + _AROUND * share(near) + _FIGURE * bool(has and has(line.unit.text)) - _RANK * line.hit
         for line, own, near in zip(lines, held, around, strict=True)
     )
     return CandidateLines(tuple(lines), tuple(words))

@@ -83,6 +83,10 @@ class Shown:
     excerpts: Sequence[Excerpt]
     hits: Sequence[tuple[int, Hit]]
 
+    @property
+    def lines(self) -> list[Unit]:
+        return [unit for excerpt in self.excerpts for _, unit in excerpt.lines]
+
 
 def written(closest: Shown, language: Language, *, certainly: bool, beside: Shown | None = None) -> str:
     """The draft: a heading, each passage's lines quoted under the page and section they are from, and what the loop

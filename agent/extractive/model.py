@@ -16,6 +16,7 @@ from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
 from agent.extractive.index import FLOOR, Shown, certain, rivals, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
+from agent.extractive.wanted import given
 from agent.models.base import (
     Effort,
     Message,
@@ -120,6 +121,8 @@ class ExtractiveModel:
         certainly = alone and sure(turn.question, found[0][1])
         strong = [(n, hit) for n, hit in found if certainly and sure(turn.question, hit)]
         closest = await self._shown(asked, strong or found)
+        if certainly and not given(turn.question, closest.lines):
+            certainly, closest = False, await self._shown(asked, found)
         other = rivals(turn.question, found, strong)[:1] if certainly else []
         beside = await self._shown(asked, other) if other else None
         thought = FOUND["sure" if certainly else "near"].to(language, count=len(closest.excerpts))

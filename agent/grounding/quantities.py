@@ -33,6 +33,11 @@ class Figures:
     atoms: frozenset[Atom]
     squeezed: str
 
+    @property
+    def timed(self) -> bool:
+        """Whether there is a date, a time of day or a length of time among them."""
+        return any(atom.partition(":")[0] in _OF_TIME for atom in self.atoms)
+
     def hold(self, fact: Fact) -> bool:
         return (
             (not self.atoms.isdisjoint(fact.any_of) and not self._of_another_year(fact))
@@ -208,6 +213,7 @@ _MEASURES: dict[str, tuple[tuple[str, int], ...]] = {  # what a unit is in one t
 }
 _ROUGHLY = {"month": (("secs", 30 * 86400),), "year": (("secs", 365 * 86400),)}  # only of what is said to be rounded
 _GENERAL = frozenset({"num", "bare", "d", *(measure for each in _MEASURES.values() for measure, _ in each)})
+_OF_TIME = frozenset({"secs", "months", "y", "m", "md", "wd", "t"})
 _NO_AMOUNT = frozenset({"id", "ver", "y", "t", "wd", "m", "md"})
 _CONNECTIVES = re.compile(
     r"\s(?:and|or|to|per|in|of|for|from|by|at|the|with|on|are|is|was|if|as|than|but|after|before|until|via|through|plus|between|during|within|when)\b",

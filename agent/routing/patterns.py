@@ -1,4 +1,4 @@
-"""The words of courtesy and of reference in `patterns.toml`, compiled once."""
+"""The words of courtesy, of reference and of asking in `patterns.toml`, compiled once."""
 
 import re
 import tomllib

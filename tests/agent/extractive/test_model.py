@@ -197,6 +197,79 @@ async def test_what_is_said_of_another_year_version_or_number_is_no_answer(quest
     assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
 
 
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("倉庫の記録は何年保存する？", False),  # "2名" is no time
+        ("倉庫の記録は何名で点検する？", True),
+        ("倉庫の記録はいつ点検する？", True),
+        ("いつもの倉庫の記録の点検は？", True),
+        ("倉庫の記録の点検は何人もいる場合どうする？", True),
+    ],
+)
+async def test_a_figure_of_another_kind_than_the_one_asked_for_is_no_answer(question: str, is_sure: bool) -> None:
+    page = passage("warehouse.md", "倉庫の記録は2名以上で点検する。", collection="handbook", headings=("記録",))
+    assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_sure"),
+    [
+        ("How much is the parking fee?", "The parking fee is set by the landlord.", False),
+        ("How much is the parking fee?", "The parking fee is fifty euros.", True),
+        ("When was the parking fee raised?", "The parking fee was raised by the landlord.", False),
+        ("When was the parking fee raised?", "The parking fee was raised in May.", True),
+        ("When is the parking fee due?", "The parking fee is due before you leave.", True),
+        ("What does the parking fee cost?", "The parking fee is set by the landlord.", False),
+        ("How quickly is the parking fee refunded?", "The parking fee is refunded at once.", True),
+        ("Which time zone has the parking fee?", "The parking fee has that of the landlord.", True),
+        ("What happens when the parking fee is late?", "The parking fee is set by the landlord.", True),
+        ("年会費はいくらですか？", "年会費は総会で決める。", False),
+        ("年会費はいくらですか？", "年会費は三千円とする。", True),
+        ("年会費はいくらでも払える？", "年会費は総会で決める。", True),
+        ("年会費の督促は何日かかりますか？", "年会費の督促は総務が行う。", False),
+    ],
+)
+async def test_lines_without_the_figure_that_is_asked_for_are_no_answer(
+    question: str, text: str, is_sure: bool
+) -> None:
+    page = passage("fees.md", text, collection="handbook")
+    last = answer(await turn(question, Library((page,), relevance=0.9)))
+    assert last.unsure is not is_sure
+    assert text in last.text
+
+
+@pytest.mark.parametrize(
+    ("question", "heading", "text", "is_sure"),
+    [
+        ("Which visits are not covered?", "Visits", "The plan pays for visits to a doctor.", False),
+        ("Which visits are not covered?", "Visits", "Visits to a spa are excluded.", True),
+        ("Which visits are not covered?", "Visits we never pay", "A spa, and visits abroad.", True),
+        ("Which visits are covered?", "Visits", "The plan pays for visits to a doctor.", True),
+        ("Are visits to a doctor not covered?", "Visits", "The plan pays for visits to a doctor.", True),
+        ("I can't find the desk for visits, where is it?", "Visits", "The desk for visits is on floor 3.", True),
+        ("Where do I go if I can't find the desk for visits?", "Visits", "For visits to the desk go to floor 3.", True),
+        ("通院の対象外はどれ？", "通院", "通院は医師のものを対象とする。", False),
+        ("通院の対象外はどれ？", "通院", "温泉での通院は認めない。", True),
+        ("通院で払われないのは？", "通院", "通院は医師のものを対象とする。", False),
+        ("通院の窓口が見つからないんですけど、どこ？", "通院", "通院の窓口は3階です。", True),
+    ],
+)
+async def test_lines_without_a_no_do_not_tell_what_is_not_so(
+    question: str, heading: str, text: str, is_sure: bool
+) -> None:
+    page = passage("plan.md", text, collection="handbook", headings=(heading,))
+    assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
+
+
+async def test_where_the_fitting_pages_do_not_tell_it_others_are_shown_too() -> None:
+    fees = passage("fees.md", "The parking fee is set by the landlord.", collection="handbook")
+    letter = passage("letter.md", "The landlord wrote: 50 EUR.", collection="handbook")
+    last = answer(await turn("How much is the parking fee?", Scored((fees, 0.9, 1.0), (letter, 0.2, 0.3))))
+    assert last.unsure
+    assert {citation.document for citation in last.citations} == {"fees.md", "letter.md"}
+
+
 class Upside(Library):
     """The same with the best by their words last."""
 
