@@ -253,9 +253,38 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "a reply that is saved is not declined",
+        "bot/unanswered/card_replies.py",
+        ('return None if "saved" in now else ', "return "),
+        (
+            "tests/bot/unanswered/test_card_replies.py"
+            "::test_what_is_saved_is_not_declined_and_what_is_being_saved_stays_saved",
+            "tests/adapters/test_card_replies.py"
+            "::test_no_that_comes_after_the_answer_was_saved_declines_nothing",
+        ),
+    ),
+    (
+        "a reply that was declined is not saved",
+        "adapters/shared/expert_answers.py",
+        (" or card_replies.is_settled(confirm.data):", ":"),
+        (
+            "tests/adapters/test_card_replies.py"
+            "::test_what_was_declined_is_not_saved_by_a_press_that_comes_later",
+        ),
+    ),
+    (
+        "of two processes that show what became of a reply the later word stands",
+        "bot/unanswered/card_replies.py",
+        ("    while (now := await _kept(outbox, confirm)) is not None:", "    for now in [await _kept(outbox, confirm)]:"),
+        (
+            "tests/bot/unanswered/test_card_replies.py"
+            "::test_of_two_processes_that_show_it_the_later_word_stands",
+        ),
+    ),
+    (
         "a reply to a card that comes while others are saved is asked about",
         "bot/unanswered/card_replies.py",
-        ("    if not more:\n        return", "    if True:\n        return"),
+        ('    if not more or "discarded" in now:\n', "    if True:\n"),
         (
             "tests/adapters/test_card_replies.py"
             "::test_what_is_written_while_the_answer_is_being_saved_can_be_added_to_it",

@@ -700,7 +700,8 @@ async def test_a_restore_goes_on_in_the_collection_that_it_began(served: Place) 
     await restored(file, new, served.embedder)
     (identity,) = await identities(new)
     async with running(new, Redactor()) as app:
-        await add(app, "later.md", "# Later\n\nA page.\n")
+        for number in range(2):
+            await add(app, f"later-{number}.md", f"# Later\n\nPage {number}.\n")
     shutil.rmtree(new.home)
     await restored(file, new, served.embedder)
     assert await identities(new) == {identity}
