@@ -300,6 +300,27 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "Processes: what was cut before its commit is done once more",
+        "bot/store/engine.py",
+        ("        except _CutError:\n", "        except ZeroDivisionError:\n"),
+        ("tests/bot/store/test_link.py::test_what_was_cut_before_its_commit_is_done_once_more",),
+    ),
+    (
+        "Processes: what was cut in its commit is not done once more",
+        "bot/store/engine.py",
+        ("            result = work(db)\n", "            result = work(db)\n            db.commit()\n"),
+        ("tests/bot/store/test_link.py::test_what_was_cut_in_its_commit_is_not_done_once_more",),
+    ),
+    (
+        "Processes: an answer that was committed unheard is no failure",
+        "bot/store/turns.py",
+        ("            if not await self._is_kept(ended):\n", "            if True:\n"),
+        (
+            "tests/bot/turns/test_turns_trouble.py"
+            "::test_an_answer_whose_commit_is_not_heard_of_is_given_and_no_apology",
+        ),
+    ),
+    (
         "Processes: a server that falls silent holds up nobody for ever",
         "bot/store/link.py",
         ("self.statement_seconds + SILENT_SECONDS", "self.statement_seconds + 20"),
