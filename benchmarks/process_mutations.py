@@ -342,6 +342,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_an_index_that_was_swapped_is_not_searched_any_more",),
     ),
     (
+        "Processes: whoever adds to a swapped index is told so",
+        "bot/knowledge/documents.py",
+        ("        await self._generations.now()  # an index", "        # an index"),
+        (f"{TESTS}::test_an_index_that_was_swapped_is_not_searched_any_more",),
+    ),
+    (
         "Processes: with an index each they do not share a database",
         "bot/knowledge/upkeep.py",
         ("if other.id != process and (other.embedded or embedded) and not died_here(other.id):", "if False:"),

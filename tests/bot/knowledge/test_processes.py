@@ -419,9 +419,11 @@ async def test_an_index_that_was_swapped_is_not_searched_any_more(machines: Mach
     a, b = await machines.process("a"), await machines.process("b")
     await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
     await VectorStores(b.engine, "b").swap(IndexRow("other", 8, TOKENIZER, 1), {})
+    await ServerIndex.remove(machines.server.url, KEY, COLLECTION)  # whoever has swapped it cleans up
     with pytest.raises(QdrantConnectionError, match="re-indexed with other"):
         await a.found()
-    assert (await a.add("next.md", "# Next\n\nThe next harbour.\n")).status == "refused"
+    refused = await a.add("next.md", "# Next\n\nThe next harbour.\n")
+    assert refused.status == "refused" and "re-indexed with other" in refused.reason
 
 
 async def test_processes_with_an_index_each_do_not_share_a_database(machines: Machines) -> None:
