@@ -177,5 +177,8 @@ def yes(data: Confirmation, language: Language) -> str:
 
 
 def replies(data: Confirmation) -> tuple[list[str], list[str]]:
-    """The messages that the answer consists of so far, and those that it asks about."""
-    return [*data.get("earlier", ())], [*(data.get("replies") or [str(data["reply"])])]
+    """The messages that the answer consists of so far, and those that it asks about: by their ids, which grow, in the
+    order in which they were written."""
+    found = data.get("earlier", ()), data.get("replies") or [str(data["reply"])]
+    earlier, asked = (sorted(some, key=lambda id: (len(id), id)) for some in found)
+    return earlier, asked

@@ -157,6 +157,14 @@ async def test_of_two_processes_that_show_it_the_later_word_stands(engine: Async
     assert ["saved" in one for one in platform] == [True, False, True]
 
 
+def test_an_answer_is_in_the_order_in_which_it_was_written() -> None:
+    """Of two processes that hear of one message each the second may be quicker."""
+    for ids in (("999", "1000"), ("1700000000.000100", "1700000000.000200")):
+        (later,) = asked(written(ids[1], at=1.0))
+        both = card_replies.asked(CARD, written(ids[0]), [later])
+        assert both is not None and card_replies.replies(both) == ([], [*ids])
+
+
 def test_a_confirmation_of_an_earlier_version_is_left_as_it_is() -> None:
     older = {"card": ["digest:1", 0], "reply": "1", "reference": 7}
     assert names([card_replies.asked(CARD, written("2"), [older]) or {}]) == [["2"]]
