@@ -160,7 +160,7 @@ def is_settled(data: Confirmation) -> bool:
 
 
 def taken(data: Confirmation) -> AnswerTaken | None:
-    """What became of a confirmation's replies, once they are the answer."""
+    """The outcome of the answer that a confirmation's replies have become; None: they have not, or not yet."""
     return AnswerTaken(told=data.get("told", 0), left=data.get("left", 0)) if "saved" in data else None
 
 
