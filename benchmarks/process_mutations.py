@@ -342,6 +342,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_an_index_that_was_swapped_is_not_searched_any_more",),
     ),
     (
+        "Processes: a database that has gone back is followed",
+        SNAPSHOTS,
+        ("            if row.generation < known:\n", "            if False:\n"),
+        (f"{TESTS}::test_a_database_that_went_back_is_followed",),
+    ),
+    (
+        "Processes: of a database that has gone back the index shows nothing more",
+        SNAPSHOTS,
+        ("                self.current = row.generation\n                self.doubt()\n", "                self.current = row.generation\n"),
+        (f"{TESTS}::test_a_database_that_went_back_is_followed",),
+    ),
+    (
+        "Processes: of a database that has gone back nothing is swept too soon",
+        "bot/knowledge/upkeep.py",
+        ("            self._seen.clear()", "            pass"),
+        (f"{TESTS}::test_a_database_that_went_back_is_followed",),
+    ),
+    (
         "Processes: whoever adds to a swapped index is told so",
         "bot/knowledge/documents.py",
         ("        await self._generations.now()  # an index", "        # an index"),
