@@ -871,8 +871,17 @@ MUTATIONS = (
     Mutation(
         "a backup is not restored into another home's collection",
         "bot/operations/restore.py",
-        ("        if await identity.trouble(index) is not None:\n", "        if False:\n"),
-        (f"{IDENTITY}::test_a_backup_is_restored_into_its_own_collection_and_not_into_anothers",),
+        ("    if index.home != identity.home:\n", "    if False:\n"),
+        (f"{IDENTITY}::test_a_backup_is_restored_into_no_collection_that_is_in_use",),
+    ),
+    Mutation(
+        "a restored home is not the one that was backed up",
+        "bot/operations/restore.py",
+        ("        await Homes(engine).become(home)\n", "        home = await Homes(engine).identity(home)\n"),
+        (
+            f"{IDENTITY}::test_a_backup_becomes_a_home_of_its_own",
+            f"{IDENTITY}::test_a_backup_is_restored_into_no_collection_that_is_in_use",
+        ),
     ),
     Mutation(
         "the headers of a backup have an end",
@@ -896,7 +905,7 @@ MUTATIONS = (
         "a restored index shows nothing later than the backup",
         "bot/operations/restore.py",
         ("    await index.roll_back(identity.generation)\n", ""),
-        (f"{IDENTITY}::test_a_backup_is_restored_into_its_own_collection_and_not_into_anothers",),
+        (f"{IDENTITY}::test_a_restore_goes_on_in_the_collection_that_it_began",),
     ),
     Mutation(
         "a start deletes what a killed backup left",

@@ -253,9 +253,38 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "a reply that is saved is not declined",
+        "bot/unanswered/card_replies.py",
+        ('return None if "saved" in now else ', "return "),
+        (
+            "tests/bot/unanswered/test_card_replies.py"
+            "::test_what_is_saved_is_not_declined_and_what_is_being_saved_stays_saved",
+            "tests/adapters/test_card_replies.py"
+            "::test_no_that_comes_after_the_answer_was_saved_declines_nothing",
+        ),
+    ),
+    (
+        "a reply that was declined is not saved",
+        "adapters/shared/expert_answers.py",
+        (" or card_replies.is_settled(confirm.data):", ":"),
+        (
+            "tests/adapters/test_card_replies.py"
+            "::test_what_was_declined_is_not_saved_by_a_press_that_comes_later",
+        ),
+    ),
+    (
+        "of two processes that show what became of a reply the later word stands",
+        "bot/unanswered/card_replies.py",
+        ("    while (now := await _kept(outbox, confirm)) is not None:", "    for now in [await _kept(outbox, confirm)]:"),
+        (
+            "tests/bot/unanswered/test_card_replies.py"
+            "::test_of_two_processes_that_show_it_the_later_word_stands",
+        ),
+    ),
+    (
         "a reply to a card that comes while others are saved is asked about",
         "bot/unanswered/card_replies.py",
-        ("    if not more:\n        return", "    if True:\n        return"),
+        ('    if not more or "discarded" in now:\n', "    if True:\n"),
         (
             "tests/adapters/test_card_replies.py"
             "::test_what_is_written_while_the_answer_is_being_saved_can_be_added_to_it",
@@ -268,6 +297,27 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (
             "tests/bot/unanswered/test_card_replies.py"
             "::test_a_reply_that_comes_a_moment_after_the_answer_was_saved_is_asked_about_anew",
+        ),
+    ),
+    (
+        "Processes: what was cut before its commit is done once more",
+        "bot/store/engine.py",
+        ("        except _CutError:\n", "        except ZeroDivisionError:\n"),
+        ("tests/bot/store/test_link.py::test_what_was_cut_before_its_commit_is_done_once_more",),
+    ),
+    (
+        "Processes: what was cut in its commit is not done once more",
+        "bot/store/engine.py",
+        ("            result = work(db)\n", "            result = work(db)\n            db.commit()\n"),
+        ("tests/bot/store/test_link.py::test_what_was_cut_in_its_commit_is_not_done_once_more",),
+    ),
+    (
+        "Processes: an answer that was committed unheard is no failure",
+        "bot/store/turns.py",
+        ("            if not await self._is_kept(ended):\n", "            if True:\n"),
+        (
+            "tests/bot/turns/test_turns_trouble.py"
+            "::test_an_answer_whose_commit_is_not_heard_of_is_given_and_no_apology",
         ),
     ),
     (
@@ -289,6 +339,30 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
             "if row is None or (row.embedder, row.tokenizer) != (self._row.embedder, self._row.tokenizer):",
             "if row is None:",
         ),
+        (f"{TESTS}::test_an_index_that_was_swapped_is_not_searched_any_more",),
+    ),
+    (
+        "Processes: a database that has gone back is followed",
+        SNAPSHOTS,
+        ("            if row.generation < known:\n", "            if False:\n"),
+        (f"{TESTS}::test_a_database_that_went_back_is_followed",),
+    ),
+    (
+        "Processes: of a database that has gone back the index shows nothing more",
+        SNAPSHOTS,
+        ("                self.current = row.generation\n                self.doubt()\n", "                self.current = row.generation\n"),
+        (f"{TESTS}::test_a_database_that_went_back_is_followed",),
+    ),
+    (
+        "Processes: of a database that has gone back nothing is swept too soon",
+        "bot/knowledge/upkeep.py",
+        ("            self._seen.clear()", "            pass"),
+        (f"{TESTS}::test_a_database_that_went_back_is_followed",),
+    ),
+    (
+        "Processes: whoever adds to a swapped index is told so",
+        "bot/knowledge/documents.py",
+        ("        await self._generations.now()  # an index", "        # an index"),
         (f"{TESTS}::test_an_index_that_was_swapped_is_not_searched_any_more",),
     ),
     (

@@ -84,13 +84,15 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
 
 
 async def ask_anew(context: DiscordContext, card: Post, confirm: Post) -> None:
-    """Put the question about the replies to a card that there are by now in the place of its older words. Raises
-    PostError."""
+    """Put the question about the replies to a card that there are by now, or that they are saved, in the place of its
+    older words. Raises PostError."""
     text, buttons = _question(context, card, confirm)
     await context.rest.edit(channel_of(confirm), confirm.message or "", text, buttons=buttons)
 
 
 def _question(context: DiscordContext, card: Post, confirm: Post) -> tuple[str, list[Button]]:
+    if (taken := card_replies.taken(confirm.data)) is not None:
+        return expert_answers.saved(taken, context.language), []
     name, about = confirm.about.removeprefix("confirm:"), escaped(shortened(digest_cards.question_on(card), 150))
     yes = card_replies.yes(confirm.data, context.language), f"kotae:{SAVE}:{name}"
     no = expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"

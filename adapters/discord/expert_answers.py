@@ -114,14 +114,14 @@ async def _dismiss(context: DiscordContext, gesture: Gesture, name: str) -> Sequ
 
 async def _save(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
     confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
-    read, show, ask = partial(_read, context), partial(_show, context), partial(digest.ask_anew, context)
-    why_not = await digest.cards(context).save(confirm, actor, read, show, ask)
+    read, show, drop = partial(_read, context), partial(digest.ask_anew, context), partial(_drop, context)
+    why_not = await digest.cards(context).save(confirm, actor, read, show, drop)
     return _said(context, gesture, why_not)
 
 
 async def _discard(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
     confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
-    return _said(context, gesture, await digest.cards(context).discard(confirm, actor, partial(_show, context)))
+    return _said(context, gesture, await digest.cards(context).discard(confirm, actor, partial(_drop, context)))
 
 
 def _said(context: DiscordContext, gesture: Gesture, why_not: Text | None) -> Sequence[str]:
@@ -164,10 +164,9 @@ async def _read(context: DiscordContext, card: Post, confirm: Post, reply: str) 
     return CardReply(text, _link(card, reply, channel), str(said.author.id), name_of(said.author))
 
 
-async def _show(context: DiscordContext, confirm: Post, text: str) -> None:
+async def _drop(context: DiscordContext, confirm: Post) -> None:
     """Raises PostError."""
-    channel, message = channel_of(confirm), confirm.message or ""
-    await (context.rest.edit(channel, message, text) if text else context.rest.delete(channel, message))
+    await context.rest.delete(channel_of(confirm), confirm.message or "")
 
 
 def _link(card: Post, message: str, channel: str = "") -> str:

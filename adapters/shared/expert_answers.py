@@ -218,15 +218,15 @@ class DigestCards:
         confirm: Post | None,
         actor: Actor,
         read: Callable[[Post, Post, str], Awaitable[CardReply | Text]],
-        show: Callable[[Post, str], Awaitable[None]],
-        ask: Callable[[Post, Post], Awaitable[None]],
+        show: Callable[[Post, Post], Awaitable[None]],
+        drop: Callable[[Post], Awaitable[None]],
     ) -> Text | None:
         """Keep the replies that were asked about as the answer; returned is why not. `read`: a reply by its id, from
-        the card and the question about it, or why it cannot be; `show`: words in the place of that question, or none;
-        `ask`: the question of the card about replies that have come meanwhile. All may raise PostError."""
+        the card and the question about it, or why it cannot be; `show`: of the card the question as it is kept by now;
+        `drop`: takes that away. All may raise PostError."""
         about, part = confirm.data["card"] if confirm else ("", "")
         card = await digest_cards.find(self.bot, about, str(part))
-        if confirm is None or card is None:
+        if confirm is None or card is None or card_replies.is_settled(confirm.data):
             return GONE
         try:
             found = await self._read(card, confirm, read)
@@ -235,17 +235,12 @@ class DigestCards:
             return FAILED
         if isinstance(found, Text):
             if found is DELETED:
-                await self._let_go(confirm, show)
+                await self._let_go(confirm, drop)
             return found
         taken = await self.learn(card, actor, confirm.data, found)
         if taken.refusal is None:
-            settled = partial(card_replies.saved, asked=confirm.data, documents=taken.documents)
-            async with card_replies.showing(confirm):
-                now = await self.bot.outbox.amend(confirm, settled)
-                if now is None or "saved" in now.data:
-                    await _shown(show(confirm, saved(taken, self.language)))
-                else:
-                    await _shown(ask(card, now))
+            await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=confirm.data, taken=taken))
+            await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))
         return taken.refusal
 
     async def _read(
@@ -277,21 +272,17 @@ class DigestCards:
         self.tasks.start(self.tell_all(), f"{self.platform}-cards")
         return AnswerTaken(told=told, documents=documents)
 
-    async def _let_go(self, confirm: Post, show: Callable[[Post, str], Awaitable[None]]) -> None:
-        async with card_replies.showing(confirm):
-            await self.bot.outbox.amend(confirm, lambda data: {**data, "discarded": True})
-            await _shown(show(confirm, ""))
+    async def _let_go(self, confirm: Post, drop: Callable[[Post], Awaitable[None]]) -> Text | None:
+        if await self.bot.outbox.amend(confirm, card_replies.declined) is None:
+            return GONE
+        await _shown(drop(confirm))
+        return None
 
-    async def discard(
-        self, confirm: Post | None, actor: Actor, show: Callable[[Post, str], Awaitable[None]]
-    ) -> Text | None:
-        """Let the replies that were asked about be no answer; returned is why the question about it stays. `show`: as
-        for `save`."""
+    async def discard(self, confirm: Post | None, actor: Actor, drop: Callable[[Post], Awaitable[None]]) -> Text | None:
+        """Let the replies that were asked about be no answer; returned is why not. `drop`: as for `save`."""
         if actor.role == "outsider":
             return MEMBERS
-        if confirm is not None:
-            await self._let_go(confirm, show)
-        return None
+        return await self._let_go(confirm, drop) if confirm is not None else None
 
     async def renew(self, card: Post) -> None:
         """Draw a card that was closed elsewhere, or that quoted what was withdrawn."""

@@ -69,13 +69,16 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
 
 
 async def ask_anew(context: SlackContext, card: Post, confirm: Post) -> None:
-    """Put the question about the replies to a card that there are by now in the place of its older words. Raises
-    SlackError."""
+    """Put the question about the replies to a card that there are by now, or that they are saved, in the place of its
+    older words. Raises SlackError."""
     text, blocks = _question(context, card, confirm)
     await context.slack.update(confirm.place.channel, confirm.message or "", text=text, blocks=blocks, last=True)
 
 
 def _question(context: SlackContext, card: Post, confirm: Post) -> tuple[str, list[Json]]:
+    if (taken := card_replies.taken(confirm.data)) is not None:
+        text = expert_answers.saved(taken, context.language)
+        return line(text), [section(text)]
     about = shortened(digest_cards.question_on(card), 150)
     text = card_replies.question(confirm.data, about, context.language)
     yes = button(card_replies.yes(confirm.data, context.language), SAVE, confirm.about, style="primary")

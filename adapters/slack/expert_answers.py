@@ -29,7 +29,6 @@ from adapters.slack.rendering.block_kit import (
     modal,
     notice_modal,
     plain,
-    section,
     whisper,
 )
 from adapters.slack.transport.acks import Ack, in_time, on_press, open_in_time
@@ -189,8 +188,8 @@ async def _told(context: SlackContext, work: Work, body: Json, name: str) -> Non
 async def _save(context: SlackContext, body: Json, name: str) -> Text | None:
     """Raises StoreError."""
     confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
-    read, show, ask = partial(_read, context), partial(_show, context), partial(ask_anew, context)
-    return await cards(context).save(confirm, actor, read, show, ask)
+    read, show, drop = partial(_read, context), partial(ask_anew, context), partial(_drop, context)
+    return await cards(context).save(confirm, actor, read, show, drop)
 
 
 async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:
@@ -198,7 +197,7 @@ async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:
     confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
     if confirm is None:
         return expert_answers.GONE
-    return await cards(context).discard(confirm, actor, partial(_show, context))
+    return await cards(context).discard(confirm, actor, partial(_drop, context))
 
 
 async def _dismiss(context: SlackContext, body: Json, name: str) -> Text | None:
@@ -243,10 +242,6 @@ async def _read(context: SlackContext, card: Post, confirm: Post, ts: str) -> Ca
     )
 
 
-async def _show(context: SlackContext, confirm: Post, text: str) -> None:
+async def _drop(context: SlackContext, confirm: Post) -> None:
     """Raises SlackError."""
-    channel, message = confirm.place.channel, confirm.message or ""
-    if text:
-        await context.slack.update(channel, message, text=text, blocks=[section(text)], last=True)
-    else:
-        await context.slack.delete(channel, message)
+    await context.slack.delete(confirm.place.channel, confirm.message or "")

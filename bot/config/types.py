@@ -74,7 +74,12 @@ _GUILDS = Wants(
 _TOKENS = Wants(
     Text(en="host=token, with commas between several", ja="ホスト=トークン（複数ならコンマで区切る）"), secret=True
 )
-_ZONE = Wants(Text(en="a time zone such as Asia/Tokyo or UTC", ja="Asia/Tokyo や UTC のようなタイムゾーン名"))
+_ZONE = Wants(
+    Text(
+        en="UTC or a time zone such as Asia/Tokyo that this machine has (they come with its package tzdata)",
+        ja="UTC か、Asia/Tokyo のようにこのマシンにあるタイムゾーン名（tzdata パッケージに含まれます）",
+    )
+)
 _CRON = Wants(
     Text(
         en="five cron fields such as 0 9 * * mon (minute hour day month weekday)",

@@ -299,6 +299,7 @@ class KnowledgeBase:
     async def _staged(
         self, row: DocumentRow, document: Document, progress: Progress | None, *, replaces: bool = False
     ) -> DocumentRow:
+        await self._generations.now()  # an index that was swapped is said to be so, and not that it is gone
         # Never the ids of points that somebody sees: the same content may be staged again.
         version = f"{row.hash}@{uuid.uuid4().hex}"
         chunks = await self._ingest.stage(document, row.about(), version=version, progress=progress, replaces=replaces)

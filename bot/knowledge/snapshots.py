@@ -61,11 +61,22 @@ class Snapshots:
                 del self._pinned[generation]
 
     async def now(self) -> int:
-        """The generation that whoever asks now is to see. Raises StoreError, QdrantConnectionError as `view`."""
+        """The generation that whoever asks now is to see: the last of the database, also where that has gone back, as
+        by a server that takes over and had not heard of the last commits. Raises StoreError, QdrantConnectionError as
+        `view`."""
         if self._stores.shared:
+            known = self.current
             row = await self._stores.current()
             if row is None or (row.embedder, row.tokenizer) != (self._row.embedder, self._row.tokenizer):
                 raise QdrantConnectionError(_SWAPPED, embedder=row.embedder if row else "?")
+            if row.generation < known:
+                log.warning(
+                    "the database has gone back from generation %d to %d: its last changes are lost",
+                    known,
+                    row.generation,
+                )
+                self.current = row.generation
+                self.doubt()
             self.current = max(self.current, row.generation)
         return self.current
 

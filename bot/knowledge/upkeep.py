@@ -82,8 +82,10 @@ class Upkeep:
         self._living = living
 
     async def _sweep(self) -> None:
-        now = self._clock()
-        self._seen.append((now, await self._snapshots.now()))
+        now, last = self._clock(), await self._snapshots.now()
+        if self._seen and last < self._seen[-1][1]:
+            self._seen.clear()  # the database has gone back: what died since in the index may be alive
+        self._seen.append((now, last))
         old: int | None = None
         while self._seen[0][0] <= now - UNSEEN:
             old = self._seen.popleft()[1]

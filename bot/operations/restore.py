@@ -72,11 +72,10 @@ _NOT_EMPTY_SERVER = Text(
     "指定してください。",
 )
 _OTHERS = Text(
-    en="The collection {place} holds documents of another home. Set KOTAE_QDRANT_PREFIX to a name of its own. Nothing "
-    "was"
-    " restored.",
-    ja="コレクション {place} には別のホームの文書があります。KOTAE_QDRANT_PREFIX に別の名前を指定してください。"
-    "何も復元していません。",
+    en="The collection {place} is another home's, perhaps of the one that was backed up, which may be at work. Set "
+    "KOTAE_QDRANT_PREFIX to a name of its own. Nothing was restored.",
+    ja="コレクション {place} は別のホームのものです（バックアップ元のホームが使用中かもしれません）。"
+    "KOTAE_QDRANT_PREFIX に別の名前を指定してください。何も復元していません。",
 )
 _RESTORED = Text(
     en="Restored into {home}: {documents} document{documents:|s}, {chunks} chunk{chunks:|s} re-indexed in {seconds} s.",
@@ -108,8 +107,9 @@ async def restore(
     upgraded.
 
     Everything is prepared in a folder inside the home (which may be the root of a disk), then moved into place; until
-    it is, `unfinished` says so and the next restore starts anew. The home that the backup is of is the one it becomes;
-    on a Qdrant server the vectors are written at once to its own collection or to a new one, never to another home's.
+    it is, `unfinished` says so and the next restore starts anew. It becomes a home of its own, since the one that the
+    backup is of may be at work: on a Qdrant server the vectors are written at once, to a new collection or to one that
+    an earlier restore of this backup into this database has begun.
     `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, StoreError."""
     began = asyncio.get_running_loop().time()
     file, home = file_of(settings.database_url), settings.home
@@ -285,21 +285,22 @@ async def _prepare(
     database = staging / DATABASE
     if not await asyncio.to_thread(whole, database):
         raise BackupError(_NO_BACKUP, file=source, why="integrity_check")
-    of_file = await asyncio.to_thread(_brought_up, database)
+    home = await asyncio.to_thread(_identity, database, settings)
+    await asyncio.to_thread(_brought_up, database)
     async with opened(url_of(database)) as engine:
+        await Homes(engine).become(home)
         await close_open_turns(engine)
         rows = await Documents(engine, "").listed()
         lost = [row for row in rows if not _kept(staging, row).exists()]
         if lost:
             raise BackupError(_NO_BACKUP, file=source, why=f"{len(lost)} documents without their text")
         made = Made(embedder.name, embedder.dimensions, TOKENIZER)
-        home = await Homes(engine).identity(of_file)
         stores = EdgeStores(staging / "vectors", home) if settings.qdrant_url is None else make_stores(settings, home)
         current = await VectorStores(engine).current()
         identity = Identity.of(settings, home, current.generation if current else 0, rows)
         index = await stores.open(made)
         try:
-            await _take(index, identity, home)
+            await _take(index, identity)
             ingest = Ingest(embedder, SparseEncoder(), index, max_chars=settings.chunk_size)
             counts = await rebuild(rows, staging, index, ingest, progress)
         finally:
@@ -311,14 +312,15 @@ async def _prepare(
         return [row.with_(chunks=counts[row.id]) for row in rows]
 
 
-def _brought_up(database: Path) -> str:
-    """Upgrade it; an identity for a home from before there were any, the same one each time, so that a restore can go
-    on."""
-    of_file = digest(database)[:32]
+def _identity(database: Path, settings: Settings) -> str:
+    """Of the home that this backup becomes there; the same one each time, so that a restore can go on."""
+    return hashlib.sha256(f"{digest(database)} {name_of(settings.database_url)}".encode()).hexdigest()[:32]
+
+
+def _brought_up(database: Path) -> None:
     upgrade(url_of(database))
     for copied in database.parent.glob("*.backup.db"):
         copied.unlink()
-    return of_file
 
 
 async def rebuild(
@@ -347,13 +349,10 @@ def _read(kept: Path, row: DocumentRow) -> Document:
     return Document(row.name, markdown, row.title, tuple(QAPair(question, answer) for question, answer in read))
 
 
-async def _take(index: Index, identity: Identity, home: str) -> None:
-    """The index is for this home from now on, and shows nothing that came after the backup. Raises BackupError when it
-    holds another home's documents."""
-    if index.home != home:
-        if await identity.trouble(index) is not None:
-            raise BackupError(_OTHERS, place=index.place)
-        await index.claim(home)
+async def _take(index: Index, identity: Identity) -> None:
+    """The index shows nothing that came after the backup. Raises BackupError when it is another home's."""
+    if index.home != identity.home:
+        raise BackupError(_OTHERS, place=index.place)
     await index.roll_back(identity.generation)
     await index.unstage()
 
@@ -404,9 +403,9 @@ async def _fill_server(staging: Path, settings: Settings) -> None:
 async def _arrived(staging: Path, settings: Settings) -> list[DocumentRow]:
     """The documents of a server's database that a restore into this home has filled, cut off right after. Raises
     BackupError when it is another home's."""
-    of_file = await asyncio.to_thread(_brought_up, staging / DATABASE)
-    async with opened(url_of(staging / DATABASE)) as file, opened(settings.database_url, settings.link) as server:
-        if await Homes(server).known() != await Homes(file).identity(of_file):
+    home = await asyncio.to_thread(_identity, staging / DATABASE, settings)
+    async with opened(settings.database_url, settings.link) as server:
+        if await Homes(server).known() != home:
             raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))
         return await Documents(server, "").listed()
 

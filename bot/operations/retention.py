@@ -83,8 +83,10 @@ _MACHINES = Text(
 )
 _COPIES = Text(en=", and these copies from before upgrades: {files}", ja="と、更新前のコピー（{files}）")
 _NOT_COMPACT = Text(
-    en="The database was too busy to be rewritten, so traces may be left in its files. Run the same command again.",
-    ja="データベースが使用中で書き直せなかったため、ファイルに痕跡が残っている可能性があります。同じコマンドをもう一度実行してください。",
+    en="The database could not be rewritten (it is too busy, or its disk too full), so traces may be left in its "
+    "files. Run the same command again.",
+    ja="データベースを書き直せなかったため（使用中か、ディスクの空き不足）、ファイルに痕跡が残っている可能性があります。"
+    "同じコマンドをもう一度実行してください。",
 )
 
 

@@ -197,6 +197,10 @@ class _File:
             raise StoreError(_GONE)
 
 
+class _CutError(StoreError):
+    """A server has ended a connection, and with it a transaction that was not to be committed yet."""
+
+
 class Store:
     """A class of statements on the tables of one subject."""
 
@@ -261,7 +265,8 @@ async def look(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
 
 
 async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durable: bool = True) -> T:
-    """`write`, for a change that asks nobody else: `work` runs to its commit, also when its caller is cancelled.
+    """`write`, for a change that asks nobody else: `work` runs to its commit, also when its caller is cancelled. Where
+    a server cuts the connection before the commit, it runs once more.
 
     Half as dear or less: its statements follow each other without a turn of the event loop's tasks in between, with
     SQLite in the connection's thread, so that `work` must touch nothing of the event loop's.
@@ -278,13 +283,25 @@ async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection]
     last = _last_try(engine, BEGIN_TRIES)
 
     def transaction(db: Connection) -> T:
-        _ready(db, kind, last)
-        result = work(db)
+        try:
+            _ready(db, kind, last)
+            result = work(db)
+        except DBAPIError as error:
+            if _is_cut(error):
+                raise _CutError(_UNREACHABLE) from error
+            raise
         if kind != "statement":
             db.commit()
         return result
 
     def run() -> T:
+        try:
+            return once()
+        except _CutError:
+            log.info("a connection to the database was cut; once more over another")
+            return once()
+
+    def once() -> T:
         db = engine.sync_engine.connect()
         try:
             driver = db.connection.driver_connection
@@ -523,7 +540,11 @@ def _why(error: Exception) -> Text:
         if name.startswith(kind):
             return reason
     state = str(getattr(cause, "sqlstate", None) or "")
-    lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    if lost or state.startswith(("08", "28", "3D")):
+    if state.startswith(("08", "28", "3D")) or (isinstance(error, DBAPIError) and _is_cut(error)):
         return _UNREACHABLE
     return _POSTGRESQL.get(state, _BROKEN)
+
+
+def _is_cut(error: DBAPIError) -> bool:
+    """Whether a server has ended the connection, or ends them all just now."""
+    return error.connection_invalidated or str(getattr(error.orig, "sqlstate", None) or "").startswith("57P")

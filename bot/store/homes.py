@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import select
 
-from bot.store.engine import Store, insert, rows, write
+from bot.store.engine import Store, execute, insert, rows, write
 from bot.store.schema import home
 
 _PLACE = 1
@@ -18,6 +18,11 @@ class Homes(Store):
         """The identity; None before the first start that needed one. Raises StoreError."""
         found = await rows(self._engine, select(home.c.id))
         return str(found[0].id) if found else None
+
+    async def become(self, new: str) -> None:
+        """Another home from now on. Raises StoreError."""
+        put = insert(self._engine, home).values(place=_PLACE, id=new, made_at=datetime.now(UTC))
+        await execute(self._engine, put.on_conflict_do_update(index_elements=["place"], set_={"id": new}))
 
     async def identity(self, new: str | None = None) -> str:
         """The identity: 32 characters, made here where there is none (`new`, or a random one). Of several processes one

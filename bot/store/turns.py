@@ -28,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
-from bot.errors import LostError
+from bot.errors import LostError, StoreError
 from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
 from bot.store.engine import at_place, change, execute, insert, look, on_server, rows, storable
@@ -179,8 +179,21 @@ class TurnStore:
     ) -> None:
         """Store a turn's answer, what it cost and what it missed, and its trace (`keep_traces`), in one transaction,
         which turns that end together share. Raises LostError."""
-        if not await self._finishing(_Ended(claimed.id, answer, owner, steps, misses, now)):
-            raise LostError(claimed.id)
+        ended = _Ended(claimed.id, answer, owner, steps, misses, now)
+        try:
+            kept = await self._finishing(ended)
+        except StoreError:
+            if not await self._is_kept(ended):
+                raise
+        else:
+            if not kept and not await self._is_kept(ended):
+                raise LostError(claimed.id)
+
+    async def _is_kept(self, ended: _Ended) -> bool:
+        """Whether a turn's end was committed, though what the server said to that was lost."""
+        its = and_(_mine(ended.turn, ended.owner), turns.c.state == "answered", answers.c.turn == turns.c.id)
+        same = answers.c.text == storable(ended.answer.text)
+        return bool(await rows(self._engine, select(turns.c.id).where(its, same)))
 
     async def _finish(self, ended: Sequence[_Ended]) -> list[bool]:
         def finish(db: Connection) -> list[bool]:

@@ -3,20 +3,20 @@ also those that follow once the first of them was saved.
 
 Kept of a confirmation are its `card`, the `replies` it asks about, `by` whom they are, the last of them `at` what time,
 which question they answer (`reference`), and whether it stays `alone`. Once they are the answer, `saved` has its
-documents, by their ids, and their versions; one that asks whether to add to these has them in `answers`, and in
-`earlier` the replies that they consist of. One that was declined is `discarded`. Source: product.md §4.
+documents, by their ids, and their versions, `told` and `left` how many threads are told and questions stay open; one
+that asks whether to add to these has them in `answers`, and in `earlier` the replies that they consist of. One that was
+declined is `discarded`, one that is saved never. Several processes may change and show it at the same time: its row
+says what holds, and whoever has shown it looks again whether it still does. Source: product.md §4.
 """
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from bot.store.outbox import Outbox
-from bot.types import Post
+from bot.types import AnswerTaken, Post
 from retrieval.i18n import Language, Text
 
 TOGETHER = 600.0  # seconds between two messages of one answer, at most
@@ -39,8 +39,6 @@ _ADD_ALL = Text(
 )
 _YES = Text(en="Save as the answer", ja="回答として保存")
 _YES_ADD = Text(en="Add to the answer", ja="回答に追加")
-
-_showing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 Confirmation = Mapping[str, Any]
 Say = Callable[[Post], Awaitable[Post | None]]
@@ -75,19 +73,25 @@ def asked(card: Post, reply: CardMessage, earlier: Sequence[Confirmation]) -> Co
 
 def extended(before: Confirmation, reply: CardMessage) -> Confirmation | None:
     """A confirmation that asks about one more reply; None: it is settled by now."""
-    if _settled(before):
+    if is_settled(before):
         return None
     return {**before, "replies": [*before["replies"], reply.message], "at": max(before["at"], reply.at)}
 
 
-def saved(now: Confirmation, asked: Confirmation, documents: Mapping[str, str]) -> Confirmation:
-    """The confirmation once the replies it `asked` about are the answer (`documents`: versions by id): saved, or, where
-    it asks about more by `now`, the question whether to add these."""
+def saved(now: Confirmation, asked: Confirmation, taken: AnswerTaken) -> Confirmation:
+    """The confirmation once the replies it `asked` about are the answer: saved, or, where it asks about more by `now`,
+    the question whether to add these."""
     more = [one for one in now.get("replies", ()) if one not in asked.get("replies", ())]
-    if not more:
-        return {**now, **asked, "saved": documents}
+    if not more or "discarded" in now:
+        kept = {name: value for name, value in now.items() if name != "discarded"}
+        return {**kept, **asked, "saved": dict(taken.documents), "told": taken.told, "left": taken.left}
     earlier = [*asked.get("earlier", ()), *asked["replies"]]
-    return {**now, **asked, "replies": more, "answers": documents, "earlier": earlier}
+    return {**now, **asked, "replies": more, "answers": dict(taken.documents), "earlier": earlier}
+
+
+def declined(now: Confirmation) -> Confirmation | None:
+    """The confirmation once its replies are let be no answer; None: they are the answer by now."""
+    return None if "saved" in now else {**now, "discarded": True}
 
 
 def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation | None:
@@ -129,27 +133,35 @@ async def confirm(
         post = Post(f"confirm:{channel}:{data['replies'][0]}", "confirm", 0, card.place, thread, data=data)
         new = data["replies"] == [reply.message]
         now = await (say(post) if new else outbox.amend(post, partial(extended, reply=reply)))
-    shown = post.data if new else None
-    async with showing(post):
-        while now is not None and (now := await _kept(outbox, post)) is not None:
-            if now.message is None or now.data == shown or _settled(now.data):
-                return
-            await change(now)
-            shown = now.data
+    if now is not None:
+        await show(outbox, post, change, shown=post.data if new else None)
 
 
-def showing(confirm: Post) -> asyncio.Lock:
-    """To be held while what people see of a confirmation is brought in line with what is kept of it: else an older
-    question could come after the word that it is settled."""
-    return _showing.setdefault(confirm.about, asyncio.Lock())
+async def show(
+    outbox: Outbox, confirm: Post, change: Callable[[Post], Awaitable[None]], *, shown: Confirmation | None = None
+) -> None:
+    """Bring what people see of a confirmation, perhaps `shown` already, in line with what is kept of it. Whoever else
+    does so at the same time may come later with what is older, and then does it once more. Raises StoreError, and what
+    `change` raises."""
+    while (now := await _kept(outbox, confirm)) is not None:
+        message = now.message or confirm.message  # it was pressed, and may not be written down yet
+        if message is None or now.data == shown or "discarded" in now.data:
+            return
+        await change(replace(now, message=message))
+        shown = now.data
 
 
 async def _kept(outbox: Outbox, confirm: Post) -> Post | None:
     return next((one for one in await outbox.of(confirm.about) if one.kind == "confirm"), None)
 
 
-def _settled(data: Confirmation) -> bool:
+def is_settled(data: Confirmation) -> bool:
     return "saved" in data or "discarded" in data
+
+
+def taken(data: Confirmation) -> AnswerTaken | None:
+    """The outcome of the answer that a confirmation's replies have become; None: they have not, or not yet."""
+    return AnswerTaken(told=data.get("told", 0), left=data.get("left", 0)) if "saved" in data else None
 
 
 def question(data: Confirmation, about: str, language: Language) -> str:
@@ -165,5 +177,8 @@ def yes(data: Confirmation, language: Language) -> str:
 
 
 def replies(data: Confirmation) -> tuple[list[str], list[str]]:
-    """The messages that the answer consists of so far, and those that it asks about."""
-    return [*data.get("earlier", ())], [*(data.get("replies") or [str(data["reply"])])]
+    """The messages that the answer consists of so far, and those that it asks about: by their ids, which grow, in the
+    order in which they were written."""
+    found = data.get("earlier", ()), data.get("replies") or [str(data["reply"])]
+    earlier, asked = (sorted(some, key=lambda id: (len(id), id)) for some in found)
+    return earlier, asked

@@ -3,9 +3,12 @@ Source: product.md §4."""
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -22,6 +25,7 @@ from tests.adapters.discord import service as discord_service
 from tests.adapters.slack import service as slack_service
 from tests.adapters.web import stage as web_stage
 from tests.bot.library import Library, opened
+from tests.fakes import discord_gestures
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, FakeDiscord
 from tests.fakes.slack import FakeSlack
 
@@ -59,6 +63,10 @@ class Room(ABC):
     @abstractmethod
     async def presses(self, question: str, label: str, who: str = "ben") -> None:
         """A button of the bot's message with this text."""
+
+    @abstractmethod
+    async def press(self, question: str, label: str) -> Callable[[], Awaitable[Any]]:
+        """Ben's, of this button as it is shown now; it arrives when it is called."""
 
     @abstractmethod
     async def under_card(self) -> list[str]:
@@ -149,6 +157,10 @@ class SlackRoom(Room):
         assert label in str(shown.blocks)
         await self.fake.presses({"ann": "U1", "ben": "U2"}[who], shown, action)
 
+    async def press(self, question: str, label: str) -> Callable[[], Awaitable[Any]]:
+        shown = next(deepcopy(one) for one in self.fake.replies(self.card) if one.shown.startswith(question))
+        return partial(self.fake.presses, "U2", shown, "kotae_discard" if label == NO else "kotae_save")
+
     async def under_card(self) -> list[str]:
         return [one.shown for one in self.fake.replies(self.card)]
 
@@ -190,6 +202,11 @@ class DiscordRoom(Room):
         shown = next(one for one in self.fake.thread(self.card) if one.content.startswith(question))
         await self.fake.presses(who, shown.id, label)
 
+    async def press(self, question: str, label: str) -> Callable[[], Awaitable[Any]]:
+        shown = next(one for one in self.fake.thread(self.card) if one.content.startswith(question))
+        data, _ = discord_gestures.pressed(shown, label, None)
+        return partial(self.fake.forges, "ben", shown.id, data["custom_id"])
+
     async def under_card(self) -> list[str]:
         return [one.content for one in self.fake.thread(self.card) if one.author == self.fake.bot_user]
 
@@ -198,8 +215,10 @@ class DiscordRoom(Room):
 
 
 class WebRoom(Room):
+    channel = "general"
+
     def __init__(self, stage: web_stage.Stage) -> None:
-        self.stage = stage
+        self.stage, self.adapter = stage, stage.adapter
 
     async def asks(self, text: str) -> tuple[str, Place]:
         asked = await self.stage.said(f"@kotae {text}", web_stage.AKI)
@@ -226,6 +245,15 @@ class WebRoom(Room):
         shown = next(one for one in await self._said(self.card, "confirm") if one.text.startswith(question))
         member = {"ann": web_stage.AKI, "ben": web_stage.BEN}[who]
         await (self.stage.adapter.discard if label == NO else self.stage.adapter.save)(member, shown.id)
+
+    async def press(self, question: str, label: str) -> Callable[[], Awaitable[Any]]:
+        shown = next(one for one in await self._said(self.card, "confirm") if one.text.startswith(question))
+
+        async def press() -> None:
+            with suppress(LookupError):  # it is not there any more
+                await (self.stage.adapter.discard if label == NO else self.stage.adapter.save)(web_stage.BEN, shown.id)
+
+        return press
 
     async def under_card(self) -> list[str]:
         return [one.text for one in await self._said(self.card, "confirm")]
@@ -351,6 +379,49 @@ async def test_what_is_written_while_the_answer_is_being_saved_can_be_added_to_i
     await room.presses("Add this", ADD)
     await room.wait_for("Saved")
     assert await room.answer() == "\n".join((WIKI, LIMIT))
+
+
+async def test_no_that_comes_while_the_answer_is_being_saved_declines_nothing(room: Room) -> None:
+    gate = vars(room.bot.experts._questions)["answering"] = Gate()
+    await room.says(WIKI)
+    await room.wait_for("Save this reply")
+    no = await room.press("Save this reply", NO)
+    saving = asyncio.create_task(room.presses("Save this reply", SAVE))
+    await gate.reached.wait()
+    await no()
+    await room.wait_for()
+    gate.open.set()
+    await saving
+    await until(room.told)
+    await room.settled()
+    assert await room.answer() == WIKI
+    kept = [
+        one.data for one in await room.bot.outbox.confirms((await room.adapter.find(room.channel)).place, room.card)
+    ]
+    assert all("saved" in data and "discarded" not in data for data in kept)
+
+
+async def test_no_that_comes_after_the_answer_was_saved_declines_nothing(room: Room) -> None:
+    await room.says(WIKI)
+    await room.wait_for("Save this reply")
+    no = await room.press("Save this reply", NO)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved as the answer.")
+    await no()
+    await room.says("Thanks.")  # by when the button has been obeyed
+    await room.wait_for("Saved as the answer.")
+
+
+async def test_what_was_declined_is_not_saved_by_a_press_that_comes_later(room: Room) -> None:
+    await room.says(WIKI)
+    await room.wait_for("Save this reply")
+    save = await room.press("Save this reply", SAVE)
+    await room.presses("Save this reply", NO)
+    await room.wait_for()
+    await save()
+    await room.says("Thanks.")  # by when the button has been obeyed
+    await room.settled()
+    assert not await room.library.documents.listed(Readers(frozenset({TEAM})), collection="answers")
 
 
 async def test_what_somebody_else_wrote_between_is_not_mixed_in(room: Room) -> None:

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adapters.markdown.events import pointer
 from adapters.web.api import errors as problems
 from adapters.web.api import prometheus, schemas
-from adapters.web.api.errors import Problem, ProblemBody, language_asked, refusal, said_by, weighed
+from adapters.web.api.errors import Problem, ProblemBody, language_asked, said_by, weighed
 from adapters.web.api.streaming import EventStream, ReaderGoneError, Replies
 from adapters.web.server.guard import STRANGER
 from bot import views
@@ -32,6 +32,7 @@ from bot.errors import SettingsError, StoreError
 from bot.turns.event_json import as_json
 from bot.types import Audience, Incoming, Place, Upload
 from retrieval.i18n import Language
+from retrieval.loaders.sanitize import clean_name
 from retrieval.types import Mode, RAGToolError
 
 PLACE = Place("api", "local", "http")
@@ -315,21 +316,21 @@ def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
             name = text.name if PurePosixPath(text.name).suffix else f"{text.name}.md"
             data, about = text.text.encode(), schemas.FileForm(collection=text.collection, scope=text.scope)
         upload = Upload(
-            name,
+            clean_name(name),
             data,
             about.collection or app.settings.default_collection,
             about.scope or default_scope(PLACE, AUDIENCE),
             AUTHOR,
         )
-        verdict = await app.knowledge.add(upload, speaking(request))
-        if verdict.status == "refused" or verdict.document_id is None:
-            return refusal(422, "refused", verdict.reason)
-        added = schemas.AddedDocument(
-            id=verdict.document_id,
-            name=verdict.name,
-            collection=verdict.collection,
-            chunks=verdict.chunks,
-            status=verdict.status,
+        verdict = await app.knowledge.take(upload)
+        added = schemas.AddedDocument.model_validate(
+            {
+                "id": verdict.document_id,
+                "name": verdict.name,
+                "collection": verdict.collection,
+                "chunks": verdict.chunks,
+                "status": verdict.status,
+            }
         )
         return JSONResponse(added.model_dump(), 201 if verdict.status == "added" else 200)
 

@@ -301,9 +301,11 @@ class WebAdapter:
         return await digest.save(context, member, await self._kind(member, confirm, "confirm"))
 
     async def discard(self, member: Member, confirm: int) -> None:
-        """No: the reply that this message asks about is not the answer. Raises LookupError."""
+        """No: the reply that this message asks about is not the answer, unless it is already. Raises LookupError."""
         self._at_work()
-        await self.board.drop([await self._kind(member, confirm, "confirm")])
+        asked = await self._kind(member, confirm, "confirm")
+        if not asked.data["done"]:
+            await self.board.drop([asked])
 
     # -- choices of a room -------------------------------------------------------------------------------------------
 

@@ -155,7 +155,7 @@ async def save(context: WebContext, member: Member, confirm: RoomMessage) -> Ans
     if taught.refusal is None:
 
         def saved(said: RoomMessage) -> tuple[str, card_replies.Confirmation]:
-            now = card_replies.saved(said.data, data, taught.documents)
+            now = card_replies.saved(said.data, data, taught)
             if "saved" in now:
                 return expert_answers.saved(taught, context.language), {**now, "done": True}
             return _question(context, post, now), now

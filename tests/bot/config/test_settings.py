@@ -3,8 +3,10 @@
 import os
 import re
 import traceback
+import zoneinfo
 from datetime import UTC
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from pydantic import SecretStr
@@ -409,6 +411,15 @@ def test_all_wrong_values_are_said_in_one_run(dotenv: Path) -> None:
 @pytest.mark.parametrize("zone", ["../../etc/passwd", "/etc/localtime", "Asia", "Asia/Atlantis"])
 def test_time_zones_that_are_none(dotenv: Path, zone: str) -> None:
     assert "KOTAE_TIMEZONE" in problems(dotenv, KOTAE_TIMEZONE=zone)[0]
+
+
+def test_a_machine_without_time_zones_is_said_what_it_lacks(dotenv: Path) -> None:
+    zoneinfo.reset_tzpath(())
+    ZoneInfo.clear_cache()
+    try:
+        assert "tzdata" in problems(dotenv, KOTAE_TIMEZONE="Asia/Tokyo")[0]
+    finally:
+        zoneinfo.reset_tzpath()
 
 
 @pytest.mark.parametrize(

@@ -664,42 +664,50 @@ async def restored(file: Path, home: Settings, embedder: FakeOpenAI) -> None:
         await client.close()
 
 
-async def test_a_backup_carries_the_identity(place: Place) -> None:
+async def test_a_backup_becomes_a_home_of_its_own(place: Place) -> None:
     home = await fill(place)
     (identity,) = await identities(home)
     file = (await back_up(home, place.folder / "copy")).file
     new = place.home("new", KOTAE_QDRANT_PREFIX="new")
     await restored(file, new, place.embedder)
-    assert await identities(new) == {identity}
+    (other,) = await identities(new)
+    assert other != identity and await identities(home) == {identity}
     assert {name for name, _ in await found(new)} == {name for name, _ in await found(home)} == {*TEXTS}
 
 
-async def test_a_backup_is_restored_into_its_own_collection_and_not_into_anothers(served: Place) -> None:
-    home, other = await fill(served), served.home("other", KOTAE_QDRANT_PREFIX="other")
+@pytest.mark.parametrize("before", [False, True], ids=["", "of-before"])
+async def test_a_backup_is_restored_into_no_collection_that_is_in_use(served: Place, before: bool) -> None:
+    """Not of the home that was backed up either: what was forgotten since would be found there again."""
+    home = await fill(served)
     file = (await back_up(home, served.folder / "copy")).file
     async with running(home, Redactor()) as app:
-        for number in range(3):
-            await add(app, f"later-{number}.md", f"# Later\n\nPage {number}.\n")
-    async with running(other, Redactor()) as app:
-        await add(app, "theirs.md", "# Theirs\n\nTheir page.\n")
+        await add(app, "later.md", "# Later\n\nA page.\n")
+        (plan,) = [row for row in await app.data.documents.listed() if row.name == "plan.md"]
+        await app.knowledge.forget(plan.id)
+    now = await found(home)
+    if before:
+        of_before(home, served.server)
     with pytest.raises(BackupError) as refused:
-        await restored(file, served.home("new", KOTAE_QDRANT_PREFIX="other"), served.embedder)
+        await restored(file, served.home("new"), served.embedder)
     assert "KOTAE_QDRANT_PREFIX" in refused.value.text("en") and "何も復元していません" in refused.value.text("ja")
-    assert await found(other) == [("theirs.md", None)]
-    new = served.home("new")
+    assert await found(home) == now and ("later.md", None) in now and ("plan.md", None) not in now
+    assert not (served.folder / "new" / "kotae.db").exists()
+
+
+async def test_a_restore_goes_on_in_the_collection_that_it_began(served: Place) -> None:
+    file = (await back_up(await fill(served), served.folder / "copy")).file
+    new = served.home("new", KOTAE_QDRANT_PREFIX="new")
     await restored(file, new, served.embedder)
+    (identity,) = await identities(new)
+    async with running(new, Redactor()) as app:
+        for number in range(2):
+            await add(app, f"later-{number}.md", f"# Later\n\nPage {number}.\n")
+    shutil.rmtree(new.home)
+    await restored(file, new, served.embedder)
+    assert await identities(new) == {identity}
     assert {name for name, _ in await found(new)} == {*TEXTS}
-
-
-async def test_a_restore_of_a_backup_from_before_can_go_on(served: Place) -> None:
-    home = await fill(served)
-    of_before(home, served.server)
-    file = (await back_up(home, served.folder / "copy")).file
-    for name in ("one", "two"):  # the second stands for one that goes on in the collection of the first
-        await restored(file, served.home(name, KOTAE_QDRANT_PREFIX="new"), served.embedder)
-    assert await identities(served.home("one", KOTAE_QDRANT_PREFIX="new")) == await identities(
-        served.home("two", KOTAE_QDRANT_PREFIX="new")
-    )
+    with pytest.raises(BackupError, match="KOTAE_QDRANT_PREFIX"):
+        await restored(file, served.home("newer", KOTAE_QDRANT_PREFIX="new"), served.embedder)
 
 
 async def test_an_index_built_anew_carries_the_identity_and_leaves_other_homes_alone(place: Place) -> None:

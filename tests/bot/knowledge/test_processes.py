@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from sqlalchemy import text, update
+from sqlalchemy import Connection, text, update
 
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
@@ -20,7 +20,7 @@ from bot.records import DocumentRow
 from bot.store.asks import Asks
 from bot.store.collections import Collections
 from bot.store.documents import Documents
-from bot.store.engine import Engine, connect, write
+from bot.store.engine import Engine, change, connect, write
 from bot.store.link import LEAST, ServerLink
 from bot.store.locks import Mutex, free, locked
 from bot.store.processes import Processes, this_process
@@ -415,13 +415,48 @@ async def test_points_that_died_are_deleted_once_no_search_can_look_at_them(mach
     assert await a.found() == ["The new harbour plan."]
 
 
+async def test_a_database_that_went_back_is_followed(machines: Machines) -> None:
+    """As by a server that takes over and had not heard of the last commits: what it does not know is not shown for
+    ever, and what it knows is not gone."""
+    a, b = await machines.process("a"), await machines.process("b")
+    for name in ("plan", "gone"):
+        await a.add(f"{name}.md", f"# {name}\n\nThe harbour of {name}.\n")
+    before = ("contents", "documents", "indexes")
+    await change(a.engine, lambda db: [db.execute(text(f"CREATE TABLE old_{name} AS TABLE {name}")) for name in before])
+    gone = next(row.id for row in await a.knowledge.documents(READERS) if row.name == "gone.md")
+    await a.add("lost.md", "# Lost\n\nThe harbour that is lost.\n")
+    await a.add("plan.md", "# Plan\n\nThe harbour of a new plan.\n")
+    assert await a.knowledge.forget(gone)
+    clock = [0.0]
+    upkeep = Upkeep(a.engine, a.index, a.snapshots, clock=lambda: clock[0])
+    await upkeep.put_right()
+    assert await a.found() == await b.found() == ["The harbour of a new plan.", "The harbour that is lost."]
+
+    def back(db: Connection) -> None:
+        for name in before:
+            db.execute(text(f"DELETE FROM {name}"))
+            db.execute(text(f"INSERT INTO {name} SELECT * FROM old_{name}"))
+
+    await change(a.engine, back)
+    kept = ["The harbour of gone.", "The harbour of plan."]
+    assert await b.found() == await a.found() == kept
+    for clock[0] in (1.0, UNSEEN):
+        await upkeep.put_right()
+    assert await a.found() == kept  # of the generations that are gone none is swept
+    assert (await a.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
+    assert await b.found() == await a.found() == [*kept, "The next harbour."]
+    await everything_is_whole(await machines.process("c"))
+
+
 async def test_an_index_that_was_swapped_is_not_searched_any_more(machines: Machines) -> None:
     a, b = await machines.process("a"), await machines.process("b")
     await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
     await VectorStores(b.engine, "b").swap(IndexRow("other", 8, TOKENIZER, 1), {})
+    await ServerIndex.remove(machines.server.url, KEY, COLLECTION)  # whoever has swapped it cleans up
     with pytest.raises(QdrantConnectionError, match="re-indexed with other"):
         await a.found()
-    assert (await a.add("next.md", "# Next\n\nThe next harbour.\n")).status == "refused"
+    refused = await a.add("next.md", "# Next\n\nThe next harbour.\n")
+    assert refused.status == "refused" and "re-indexed with other" in refused.reason
 
 
 async def test_processes_with_an_index_each_do_not_share_a_database(machines: Machines) -> None:

@@ -159,7 +159,7 @@ async def test_every_table_comes_back(tmp_path: Path) -> None:
         if old[column] != new[column]
     }
     leased = ("turns", "intakes", "pair_jobs", "dataset_jobs")
-    held = {(table, column) for table in leased for column in ("owner", "lease_until")}
+    held = {("home", "id")} | {(table, column) for table in leased for column in ("owner", "lease_until")}
     ended = {("turns", "state"), ("intakes", "done"), ("pair_jobs", "state"), ("pair_jobs", "reason")}
     ended.add(("dataset_jobs", "state"))
     assert changed == held | ended and not after["notices"]

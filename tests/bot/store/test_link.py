@@ -6,24 +6,27 @@ import pwd
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 
 from bot.config.types import _database
 from bot.errors import StoreError
-from bot.store.engine import Engine, alone, at_leisure, change, connect, on_server, rows, snapshot, write
+from bot.store.engine import Engine, alone, at_leisure, change, connect, look, on_server, rows, snapshot, write
 from bot.store.erasure import compact
 from bot.store.inspection import name_of, server_condition
 from bot.store.link import ServerLink
 from bot.store.locks import locked
+from bot.store.outbox import Outbox
+from bot.types import Place, Post
 from migrations import MigrationError, upgrade
 from tests.fakes.postgresql import behind
 
@@ -215,6 +218,43 @@ async def test_a_server_that_does_not_answer_is_given_up() -> None:
             with pytest.raises(StoreError) as away:
                 await encrypted(url, replace(ServerLink(), connect_seconds=1))
     assert "cannot be reached" in away.value.text("en") and "CANARY" not in repr(away.value) + away.value.text("ja")
+
+
+# -- connections that are cut ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [look, change])
+async def test_what_was_cut_before_its_commit_is_done_once_more(server_url: str, kind: Callable[..., Any]) -> None:
+    """By the server, which says so, and by something in between, which says nothing."""
+    ends = text("SELECT pg_terminate_backend(pg_backend_pid())")
+    with TemporaryDirectory(prefix="kotae-") as folder:  # a short path, for a socket
+        async with behind(server_url, Path(folder)) as (url, network):
+            engine, loop, tries = connect(url), asyncio.get_running_loop(), list[int]()
+
+            def work(db: Connection, cut: Callable[[Connection], Any]) -> Any:
+                tries.append(len(tries))
+                if len(tries) == 1:
+                    cut(db)
+                return db.scalar(text("SELECT 7 FROM pg_sleep(0.05)"))
+
+            for cut in (lambda db: db.execute(ends), lambda db: loop.call_soon_threadsafe(network.cut)):
+                tries.clear()
+                assert (await kind(engine, partial(work, cut=cut)), tries) == (7, [0, 1])
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await kind(engine, lambda db: db.scalar(ends))  # each time
+            await engine.dispose()
+
+
+async def test_what_was_cut_in_its_commit_is_not_done_once_more(server_url: str) -> None:
+    with TemporaryDirectory(prefix="kotae-") as folder:
+        async with behind(server_url, Path(folder)) as (url, network):
+            engine = connect(url)
+            outbox, post = Outbox(engine), Post("digest:1", "card", 0, Place("slack", "T", "C"))
+            network.loses_commit = True
+            with pytest.raises(StoreError, match="cannot be reached"):
+                await outbox.reserve(post)
+            assert [one.about for one in await outbox.of("digest:1")] == ["digest:1"]  # not: it is there already
+            await engine.dispose()
 
 
 # -- a process that stands still, and a server that is not there any more ---------------------------------------------

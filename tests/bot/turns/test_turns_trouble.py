@@ -4,6 +4,7 @@ import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ from tests.bot.acting import (
     question,
     says,
 )
+from tests.fakes.postgresql import behind
 
 # -- never silent ---------------------------------------------------------------------------------------------------
 
@@ -251,6 +253,23 @@ async def test_an_answer_that_cannot_be_stored_is_an_apology_and_stored_later(
     kept = await Conversations(engine).get(given.turn)
     assert kept is not None and kept.answered == given
     await engine.dispose()
+
+
+async def test_an_answer_whose_commit_is_not_heard_of_is_given_and_no_apology(start: Start, server_url: str) -> None:
+    with TemporaryDirectory(prefix="kotae-") as folder:  # a short path, for a socket
+        async with behind(server_url, Path(folder)) as (url, network):
+            engine = connect(url)
+
+            async def loses(ask: Ask) -> Events:
+                network.loses_commit = True
+                yield ANSWER
+
+            bot = start(loses, loses, on=engine)
+            for message in ("1", "2"):
+                assert await bot.answer(question(message=message)) == ANSWER
+                assert not network.loses_commit
+            assert await bot.states() == [("done", 1)] * 2 and not await bot.inbox.unfinished("slack")
+            await engine.dispose()
 
 
 async def test_nothing_of_a_turn_is_stored_by_halves(start: Start, sqlite_url: str) -> None:

@@ -1,5 +1,6 @@
 """Which replies to a card are one answer, and what is asked about them."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,7 +10,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.outbox import Outbox
-from bot.types import Place, Post
+from bot.types import AnswerTaken, Place, Post
 from bot.unanswered import card_replies
 from bot.unanswered.card_replies import MOST, TOGETHER, CardMessage, Confirmation
 from retrieval.i18n import Language
@@ -98,7 +99,7 @@ def test_what_was_saved_is_added_to_and_nothing_else() -> None:
 async def test_a_reply_that_comes_a_moment_after_the_answer_was_saved_is_asked_about_anew(engine: AsyncEngine) -> None:
     class Meanwhile(Outbox):
         async def amend(self, post: Post, change_data: Callable[[Confirmation], Confirmation | None]) -> Post | None:
-            settled = partial(card_replies.saved, asked={"replies": ["1"]}, documents={"d": "v"})
+            settled = partial(card_replies.saved, asked={"replies": ["1"]}, taken=AnswerTaken(documents={"d": "v"}))
             await super().amend(post, settled)  # in another process
             return await super().amend(post, change_data)
 
@@ -116,6 +117,52 @@ async def test_a_reply_that_comes_a_moment_after_the_answer_was_saved_is_asked_a
         await card_replies.confirm(posts, CARD, reply, "17.5", "C1", say, change)
     _, more = said
     assert (more["replies"], more["earlier"], more["answers"]) == (["2"], ["1"], {"d": "v"})
+
+
+def test_what_is_saved_is_not_declined_and_what_is_being_saved_stays_saved() -> None:
+    (first,) = asked(written("1"))
+    gone = card_replies.declined(first)
+    assert gone is not None and "discarded" in gone
+    saved = card_replies.saved(gone, first, AnswerTaken(told=2, left=1, documents={"d": "v"}))
+    assert saved["saved"] == {"d": "v"} and "discarded" not in saved
+    assert card_replies.taken(saved) == AnswerTaken(told=2, left=1) and card_replies.taken(gone) is None
+    assert card_replies.declined(saved) is None
+    both = {**first, "replies": ["1", "2"], "discarded": True}  # the second was declined, too
+    assert "answers" not in card_replies.saved(both, first, AnswerTaken())
+
+
+async def test_of_two_processes_that_show_it_the_later_word_stands(engine: AsyncEngine) -> None:
+    """The first is slow: what it began to show comes after what the second, which has saved it, shows."""
+    posts, platform = Outbox(engine), list[Confirmation]()
+    (first,) = asked(written("1"))
+    post = Post("confirm:C1:1", "confirm", 0, CARD.place, "17.5", "m1", first)
+    await posts.reserve(post)
+    await posts.confirm(post)
+    begun, arrives = asyncio.Event(), asyncio.Event()
+
+    async def slowly(now: Post) -> None:
+        begun.set()
+        await arrives.wait()
+        platform.append(now.data)
+
+    async def at_once(now: Post) -> None:
+        platform.append(now.data)
+
+    slow = asyncio.create_task(card_replies.show(posts, post, slowly))
+    await begun.wait()
+    await posts.amend(post, partial(card_replies.saved, asked=first, taken=AnswerTaken()))
+    await card_replies.show(Outbox(engine), post, at_once)
+    arrives.set()
+    await slow
+    assert ["saved" in one for one in platform] == [True, False, True]
+
+
+def test_an_answer_is_in_the_order_in_which_it_was_written() -> None:
+    """Of two processes that hear of one message each the second may be quicker."""
+    for ids in (("999", "1000"), ("1700000000.000100", "1700000000.000200")):
+        (later,) = asked(written(ids[1], at=1.0))
+        both = card_replies.asked(CARD, written(ids[0]), [later])
+        assert both is not None and card_replies.replies(both) == ([], [*ids])
 
 
 def test_a_confirmation_of_an_earlier_version_is_left_as_it_is() -> None:

@@ -241,6 +241,21 @@ def test_head_is_get_without_its_body(client: httpx.Client, path: str) -> None:
     assert asked.headers["content-type"] == told.headers["content-type"]
 
 
+def test_what_cannot_be_stored_now_is_an_outage_and_no_refusal(client: httpx.Client, service: Service) -> None:
+    """A program tries that again, and gives up what is refused."""
+    database = service.home / "kotae.db"
+    database.rename(aside := database.with_name("aside.db"))
+    try:
+        away = client.post("/documents", json={"name": "new.md", "text": "# New\n\nA new page.", "collection": "port"})
+    finally:
+        aside.rename(database)
+    assert (away.status_code, away.json()["error"]) == (503, "database_unavailable")
+    assert "Put it back" in away.json()["message"]
+    again = client.post("/documents", json={"name": "new.md", "text": "# New\n\nA new page.", "collection": "port"})
+    assert again.status_code == 201
+    assert client.delete(f"/documents/{again.json()['id']}").status_code == 204
+
+
 def test_head_is_refused_where_get_is(client: httpx.Client) -> None:
     assert client.head("/chat").status_code == 405 and client.head("/documents/nope").status_code == 404
 
