@@ -15,7 +15,12 @@ servers: .venv/installed-servers
 PIP = PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 HALF = awk '/^[a-z]/ {n++} n % 2 == $(1)' $< >.venv/half-$(1).lock && \
 	$(PIP) --no-deps --require-hashes -r .venv/half-$(1).lock
-INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; \
+# A venv that could not be finished, as where Debian's python3-venv is missing, is none.
+VENV = $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>&- || { \
+	echo "Kotae needs Python 3.11 to 3.14, and $(PYTHON) is none: $$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.13 …"; \
+	echo "Kotae には Python 3.11〜3.14 が必要です。別の Python を指定してください: make PYTHON=python3.13 …"; exit 1; }; \
+	$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
+INSTALL = test -x $(BIN)/pip || { $(VENV); }; \
 	echo "Installing Kotae into .venv …"; \
 	$(PIP) --require-hashes -r requirements-pip.lock && \
 	{ { $(call HALF,0); } & { $(call HALF,1); } && wait $$!; } && \

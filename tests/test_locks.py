@@ -2,6 +2,8 @@
 R62."""
 
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -99,6 +101,19 @@ def test_what_is_installed_is_what_the_lock_names() -> None:
     needed = set(reached("kotae", frozenset(EXTRAS))) - {"kotae"}
     assert needed - set(pins) == set(), "installed, and in no lock"
     assert set(pins) - needed <= {canonicalize_name(Requirement(text).name) for text in BUILD}, "locked, and not needed"
+
+
+def test_a_python_that_is_not_supported_is_said_to_be_none(tmp_path: Path) -> None:
+    bounds = re.search(r"\((3, \d+)\) <= sys\.version_info < \((3, \d+)\)", (ROOT / "Makefile").read_text())
+    assert bounds and PROJECT["project"]["requires-python"] == f">={bounds[1]},<{bounds[2]}".replace(", ", ".")
+    for name in ("Makefile", "pyproject.toml", *WANTED):
+        shutil.copy(ROOT / name, tmp_path)
+    old = tmp_path / "old"
+    old.write_text('#!/bin/sh\ntest "$1" = --version && echo Python 3.10.12\n')
+    old.chmod(0o700)
+    done = subprocess.run(["make", "setup", f"PYTHON={old}"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode and "Kotae needs Python 3.11 to 3.14" in done.stdout and "3.10.12" in done.stdout
+    assert not (tmp_path / ".venv").exists()
 
 
 def test_magika_comes_without_its_command_line() -> None:

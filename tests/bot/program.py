@@ -23,8 +23,10 @@ from typing import IO, Any, Self
 ROOT = Path(__file__).parents[2]
 PYTHON = [sys.executable, "-W", "error"]
 PROGRAM = [*PYTHON, "-m", "bot"]
-# discord.py still imports `audioop`, which Python 3.13 has no more
-FORKS = [*PYTHON, "-W", "ignore:'audioop' is deprecated:DeprecationWarning", "-m", "tests.bot.forks"]
+# discord.py still imports `audioop`, which Python 3.13 has no more, and calls what 3.14 calls deprecated
+_OF_DISCORD = ("'audioop' is deprecated", "'asyncio.iscoroutinefunction' is deprecated")
+_IGNORED = [option for said in _OF_DISCORD for option in ("-W", f"ignore:{said}:DeprecationWarning")]
+FORKS = [*PYTHON, *_IGNORED, "-m", "tests.bot.forks"]
 _AT_START = ("KOTAE_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")  # what a process reads once
 _SECONDS = 180
 
