@@ -223,8 +223,9 @@ def _reads(scopes: frozenset[str], *, scope: str) -> bool:
 
 async def make_collection(db: AsyncConnection, name: str) -> None:
     """Inside the caller's transaction: a collection exists from its first document on."""
-    await db.execute(
-        insert(db, collections)
-        .values(name=name, description="", created_at=datetime.now(UTC))
-        .on_conflict_do_nothing(index_elements=["name"])
-    )
+    await db.execute(new_collection(db, name).on_conflict_do_nothing(index_elements=["name"]))
+
+
+def new_collection(db: AsyncEngine | AsyncConnection, name: str, description: str = "") -> Any:
+    """An INSERT, which says nothing yet of one that is there."""
+    return insert(db, collections).values(name=name, description=description, created_at=datetime.now(UTC))

@@ -28,7 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
 from bot.errors import StoreError
-from bot.store.engine import alone, at_leisure, change, on_server, rows
+from bot.store.engine import alone, at_leisure, change, execute, on_server, rows
 from bot.store.followed import leave_out
 from bot.store.schema import (
     answers,
@@ -190,7 +190,7 @@ class Erasure:
             await change(self._engine, partial(_delete_turns, ids=[row.id for row in some]))
         votes = await self._forget_votes(platform, person)
         added = update(documents).where(documents.c.author == person).values(author="")
-        authored = await change(self._engine, lambda db: db.execute(added).rowcount)
+        authored = await execute(self._engine, added)
         await change(self._engine, partial(_delete_acts, platform=platform, person=person))
         who = f"{platform}:{person}"
         threads = await change(self._engine, lambda db: leave_out(db, who, datetime.now(UTC)))
@@ -220,8 +220,7 @@ class Erasure:
             for row in await rows(self._engine, select(*keys, *texts).where(named)):
                 values = {column.name: _without(row._mapping[column], person) for column in texts}
                 same = and_(*(key == row._mapping[key] for key in keys))
-                changed = update(table).where(same).values(**values)
-                await change(self._engine, partial(Connection.execute, statement=changed))
+                await execute(self._engine, update(table).where(same).values(**values))
                 total += 1
         return total
 
