@@ -10,14 +10,13 @@ from typing import Literal
 
 import discord
 
-from bot.types import Audience, Incoming, Place
+from bot.types import UNKNOWN, Incoming, Place
 from retrieval.loaders.sanitize import clean_line
 
 PLATFORM = "discord"
 DIRECT = "@me"  # the workspace of direct messages, as Discord writes it in addresses
-UNKNOWN = Audience("unknown")
 
-_SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
+SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
 CHECKS = frozenset({"✅", "☑️", "✔️"})
 _THUMBS: dict[str, Literal["up", "down"]] = {"👍": "up", "👎": "down"}
 _MARK = re.compile(
@@ -208,7 +207,7 @@ def written_in(message: Incoming) -> str:
 def by_a_person(message: discord.Message) -> bool:
     """No bot's words, our own included, start anything: two bots would talk forever (R8)."""
     automatic = message.author.bot or message.author.system or message.webhook_id is not None
-    return not automatic and message.type in _SPOKEN
+    return not automatic and message.type in SPOKEN
 
 
 def _mentions_somebody(message: discord.Message) -> bool:

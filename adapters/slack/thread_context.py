@@ -15,7 +15,7 @@ from adapters.shared.attachments import Attached, fetched
 from adapters.slack import files
 from adapters.slack.context import SlackContext
 from adapters.slack.events import forwarded, mentions, readable
-from adapters.slack.transport.api import SlackError
+from adapters.slack.transport.errors import SlackError
 from agent.conversation import Overheard
 from bot.texts import reply_language
 from bot.types import Incoming
