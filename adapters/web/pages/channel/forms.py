@@ -83,7 +83,7 @@ class Forms:
     async def delete(self, message: RoomMessage) -> None:
         """One's own message, if that is meant."""
         language = self._who.language
-        with saying(language), self._ground:
+        with self._ground, saying(language):
             if await confirmed(_SURE.to(language), DELETE.to(language), language):
                 await self._site.web.delete(self._who.member, message.id)
 

@@ -201,7 +201,7 @@ class CollectionCards:
 
     async def _delete(self, info: CollectionInfo) -> None:
         language = self._language
-        with saying(language), self._dialogs:
+        with self._dialogs, saying(language):
             sure = _SURE.to(language, name=info.name, n=info.documents)
             if await confirmed(sure, _DELETE.to(language), language):
                 n = await self._site.app.curating.delete(self._person, info.name)
@@ -209,7 +209,7 @@ class CollectionCards:
                 await self._changed()
 
     async def _reindex(self, info: CollectionInfo) -> None:
-        with saying(self._language), self._dialogs:
+        with self._dialogs, saying(self._language):
             rows = await self._site.app.knowledge.documents(self._who.readers, info.name)
             self._site.app.curating.reindex(self._person, rows, info.name)
             await self._changed()

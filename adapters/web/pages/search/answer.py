@@ -20,7 +20,6 @@ _WORKING = Text(en="Answering from {n} passage{n:|s}…", ja="{n} か所から�
 _MARKED = Text(
     en="A statement could not be confirmed and is marked.", ja="確認できない記述があり、回答に明記しています。"
 )
-_FAILED = Text(en="There was no answer.", ja="回答が得られませんでした。")
 
 
 class Answering:
@@ -38,7 +37,6 @@ class Answering:
         """Until it is there, or it is said why not."""
         language, who = self._who.language, person(self._who)
         self._ground.clear()
-        answered: Answered | None = None
         with self._ground, ui.column().classes("kotae-card") as card:
             components.heading(_TITLE.to(language))
             with ui.row().classes("items-center") as working:
@@ -50,15 +48,11 @@ class Answering:
                     run = self._site.app.answer_from(question, chosen, self._who.readers, who.actor, language)
                     async with aclosing(run) as events:
                         async for event in events:
-                            if isinstance(event, Answered):
-                                answered = event
+                            if isinstance(event, Answered) and not card.is_deleted:
+                                self._show(event, chosen)
                             elif isinstance(event, Thought) and not card.is_deleted:
                                 with thoughts:
                                     ui.label(f"🧠 {event.text}").classes("kotae-quiet kotae-pre")
-                    if answered is None:
-                        components.empty(_FAILED.to(language))
-                    elif not card.is_deleted:
-                        self._show(answered, chosen)
             finally:
                 if not working.is_deleted:
                     working.delete()
