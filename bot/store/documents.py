@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, true, update
@@ -142,7 +141,7 @@ class Documents:
             if before is not None and before.name != row.name:
                 await db.run_sync(rename_citations, row.id, before.name, row.name)
             if before is not None and before.scope != row.scope:
-                await db.run_sync(withdraw, {row.id: row.name}, now, partial(_reads, scope=row.scope))
+                await db.run_sync(withdraw, {row.id: row.name}, now, lambda scopes: row.scope in scopes)
             if before is not None and before.markdown != row.markdown and self._living:
                 await db.run_sync(note_change, {row.id: row.name}, before.markdown, now)
             await db.execute(
@@ -215,10 +214,6 @@ def _drop_private(db: Connection, left: Iterable[Any]) -> None:
     private = {row.collection for row in left if row.scope not in (TEAM, EVERYONE)}
     used = exists().where(documents.c.collection == collections.c.name)
     db.execute(delete(collections).where(collections.c.name.in_(private), ~used))
-
-
-def _reads(scopes: frozenset[str], *, scope: str) -> bool:
-    return scope in scopes
 
 
 async def make_collection(db: AsyncConnection, name: str) -> None:

@@ -29,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from bot.access import THREAD
 from bot.errors import StoreError
 from bot.store.engine import alone, at_leisure, change, execute, on_server, rows
+from bot.store.feedback import words_of
 from bot.store.followed import leave_out
 from bot.store.schema import (
     answers,
@@ -359,8 +360,7 @@ def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
     db.execute(delete(questions).where(reported, questions.c.turn.not_in(still), questions.c.resolved_at.is_(None)))
     db.execute(update(questions).where(reported).values(detail=""))
     for turn in still:
-        said = (": ".join(filter(None, (row.reason, row.text.strip()))) for row in left if row.turn == turn)
-        detail = "\n".join(filter(None, said))
+        detail = words_of(row for row in left if row.turn == turn)
         db.execute(update(questions).where(reported, questions.c.turn == turn).values(detail=detail))
 
 
