@@ -683,9 +683,8 @@ def _with(chosen: Preferences, key: str, value: str | None) -> Preferences:
         case "strategy":
             return replace(chosen, strategy=value and value.lower())
         case "steps":
-            return replace(
-                chosen, steps=cast(StepsShown | None, value and value.lower())
-            )  # `Channels.prefer` checks it
+            # `Channels.prefer` checks it.
+            return replace(chosen, steps=cast(StepsShown | None, value and value.lower()))
         case "follow":
             return replace(chosen, follow=cast(Follow | None, value and value.lower()))
         case _:

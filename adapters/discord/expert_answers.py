@@ -90,9 +90,8 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
         if taken.refusal is None:
             return (expert_answers.saved(taken, language),)
         problem = taken.refusal
-    return pieces(
-        f"{escaped(problem.to(language))}\n\n{_YOURS.to(language)}\n", given["answer"]
-    )  # not to be typed again
+    head = f"{escaped(problem.to(language))}\n\n{_YOURS.to(language)}\n"
+    return pieces(head, given["answer"])  # not to be typed again
 
 
 async def _ticks(context: DiscordContext, card: Post, reference: int | None, given: ModalInput) -> expert_answers.Ticks:

@@ -347,10 +347,8 @@ class Asking:
     async def _send(self, reach: Reach, ask: PersonAsk, question: Question, kept: Conversation, to: Recipient) -> None:
         """Raises LookupError, ConnectionError."""
         asker = "" if ask.reason == "channel" else await self._asker(reach, kept)  # a channel is told no names
-        whom = hashlib.sha256(ask.recipient.encode()).hexdigest()[
-            :8
-        ]  # whoever is asked instead gets a card of their own
-        await reach.post(to, await self._card(ask.reason, question, to, asker), about=f"ask:{ask.turn}:{whom}")
+        whom = hashlib.sha256(ask.recipient.encode()).hexdigest()  # whoever is asked instead gets a card of their own
+        await reach.post(to, await self._card(ask.reason, question, to, asker), about=f"ask:{ask.turn}:{whom[:8]}")
         await self._asks.sent(ask.turn, self._clock())
 
     async def _candidates(
