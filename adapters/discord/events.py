@@ -94,9 +94,7 @@ def spot(channel: object) -> Spot | None:
 
 
 def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | None:
-    """A new message, read as what it asks of the bot; None: nothing."""
-    if not by_a_person(message):
-        return None
+    """A new message by a person, read as what it asks of the bot; None: nothing."""
     asked = incoming(message, where, me)
     to = replies_to(message)
     if addressed(message, where, me):
@@ -112,7 +110,7 @@ def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | No
 
 def edited(message: discord.Message, before: discord.Message | None, where: Spot, me: int) -> Edited | None:
     """A message that was changed; `before` as far as it is remembered. None: nothing that concerns us was."""
-    if not by_a_person(message) or message.edited_at is None or (before and before.content == message.content):
+    if message.edited_at is None or (before and before.content == message.content):
         return None  # Discord itself added a preview, or a thread
     asked = incoming(message, where, me)
     if addressed(message, where, me):
