@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from agent.events import Answered, Events, Step
-from bot.types import Card, PostKind, Recipient
+from bot.types import Card, Recipient
 
 if TYPE_CHECKING:  # a terminal that asks over the socket needs no database
     from bot.bot import Bot
@@ -118,18 +118,3 @@ async def relay(events: Events, view: ThreadView) -> bool:
             else:
                 await view.step(event)
     return answered
-
-
-__all__ = [
-    "Adapter",
-    "Card",
-    "GoneError",
-    "PostError",
-    "PostKind",
-    "ThreadView",
-    "TurnView",
-    "Webhook",
-    "WebhookReply",
-    "as_lookup",
-    "relay",
-]

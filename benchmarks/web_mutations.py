@@ -77,7 +77,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "the list of pairs as a file has no formula",
         "bot/qa_pairs/listing.py",
-        ("map(harmless_line, text.splitlines())", "text.splitlines()"),
+        (", cell=spreadsheet.harmless_lines)", ", cell=str)"),
         (f"{ALL_PAIRS}::test_all_kinds_are_in_one_list_for_their_readers_and_as_a_file",),
     ),
     # Web: who sees what
@@ -540,19 +540,19 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Web: no formula in the file of misses",
-        "bot/unanswered/questions.py",
-        ("        writer.writerow([harmless(cell) for cell in cells])\n", "        writer.writerow(cells)\n"),
+        "bot/unanswered/spreadsheet.py",
+        ("writer.writerows([cell(each) for each in row] for row in rows)", "writer.writerows(rows)"),
         (f"{CSV}::test_a_file_opens_with_every_cell_in_its_place",),
     ),
     (
         "Web: no formula in the file of searches",
-        "bot/operations/metrics.py",
-        ("        writer.writerow([harmless(cell) for cell in cells])\n", "        writer.writerow(cells)\n"),
+        "bot/unanswered/spreadsheet.py",
+        ("writer.writerows([cell(each) for each in row] for row in rows)", "writer.writerows(rows)"),
         (PAST,),
     ),
     (
         "Web: no formula behind what is not seen",
-        "bot/unanswered/questions.py",
+        "bot/unanswered/spreadsheet.py",
         ("    seen = next((sign for sign in line if unicodedata.category(sign)[0] not in _UNSEEN), \"\")\n", "    seen = line[:1]\n"),
         (f"{CSV}::test_what_begins_like_a_formula_is_text",),
     ),

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import get_args
 
 from bot.access import role, scope_of
-from bot.config.settings import Settings, Steps, Strategy
+from bot.config.settings import Settings, Strategy
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
-from bot.types import Actor, Follow, Place, Preferences
+from bot.types import Actor, Follow, Place, Preferences, StepsShown
 from retrieval.i18n import Text, filled
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 
@@ -68,7 +68,7 @@ class Channels:
                 raise SettingsError(_BAD_MODEL)
             self._models(chosen.model)
         _check(chosen.strategy, get_args(Strategy))
-        _check(chosen.steps, get_args(Steps))
+        _check(chosen.steps, get_args(StepsShown))
         _check(chosen.follow, get_args(Follow))
         try:
             # A choice narrows what is searched; what may be read is asked at every search.

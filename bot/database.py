@@ -20,7 +20,7 @@ from bot.store.searches import Searches
 from bot.store.signals import Signals
 from bot.store.unanswered import UnansweredQuestions
 from bot.store.web_messages import Messages
-from bot.types import Audience, Place
+from bot.types import PUBLIC, Place
 from migrations import upgrade
 from retrieval.types import Readers
 
@@ -45,7 +45,7 @@ class Database:
     @property
     def readers(self) -> Readers:
         """Whoever sits at this terminal."""
-        return readers(TERMINAL, Audience("public"))
+        return readers(TERMINAL, PUBLIC)
 
     async def probe(self) -> None:
         """Raises StoreError when nothing can be written now."""

@@ -12,7 +12,7 @@ from typing import Literal, cast, get_args
 from agent.segmentation import in_one_line
 from bot.access import person, readers, role
 from bot.channel_settings import Channels
-from bot.config.settings import Settings, Steps
+from bot.config.settings import Settings
 from bot.database import Database
 from bot.errors import SettingsError
 from bot.knowledge.documents import KnowledgeBase
@@ -21,7 +21,7 @@ from bot.sources.card import source_row, synced
 from bot.sources.sources import Sources
 from bot.store.audit import Audit
 from bot.texts import HIDDEN, NONE_OPEN, REASONS
-from bot.types import Card, CardRow, Command, Follow, Link, Place, Preferences
+from bot.types import Card, CardRow, Command, Follow, Link, Place, Preferences, StepsShown
 from bot.unanswered.asking import Asking
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
@@ -683,7 +683,8 @@ def _with(chosen: Preferences, key: str, value: str | None) -> Preferences:
         case "strategy":
             return replace(chosen, strategy=value and value.lower())
         case "steps":
-            return replace(chosen, steps=cast(Steps | None, value and value.lower()))  # `Channels.prefer` checks it
+            # `Channels.prefer` checks it.
+            return replace(chosen, steps=cast(StepsShown | None, value and value.lower()))
         case "follow":
             return replace(chosen, follow=cast(Follow | None, value and value.lower()))
         case _:

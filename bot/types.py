@@ -23,6 +23,10 @@ class Audience:
     visibility: Visibility
 
 
+PUBLIC, PRIVATE = Audience("public"), Audience("private")
+OUTSIDERS, UNKNOWN = Audience("outsiders"), Audience("unknown")
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The place where something was said: `place:<platform>:<workspace>:<channel>` is its scope."""
@@ -89,13 +93,16 @@ Follow = Literal["thread", "mentions", "posts"]
 this forum on Discord is a question, too."""
 
 
+StepsShown = Literal["live", "verbose", "off"]
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """The settings chosen for a channel. None: as the settings say."""
 
     model: str | None = None
     strategy: str | None = None
-    steps: Literal["live", "verbose", "off"] | None = None
+    steps: StepsShown | None = None
     collections: tuple[str, ...] | None = None
     follow: Follow | None = None  # None: thread
 

@@ -51,6 +51,7 @@ from adapters.discord.transport.gateway import (
     token_refused,
 )
 from adapters.discord.transport.message_links import place_at
+from adapters.discord.transport.outbox import say_once
 from adapters.discord.transport.servers import Servers
 from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError, as_lookup
@@ -468,12 +469,8 @@ class _Events:
 
 async def _tell_once(context: DiscordContext, message: Incoming) -> None:
     """That it takes a mention here: once a channel. Raises PostError, StoreError."""
-    about = f"content:{message.place.channel}"
-    post = Post(about, "notice", 0, message.place, message.thread)
-    if await context.bot.outbox.reserve(post) is None:
-        text = f"-# {_NO_CONTENT.to(context.language)}"
-        sent = await context.rest.post(message.thread, text, mark=Mark(about, "notice", 0))
-        await context.bot.outbox.confirm(replace(post, message=sent.id))
+    post = Post(f"content:{message.place.channel}", "notice", 0, message.place, message.thread)
+    await say_once(context, post, f"-# {_NO_CONTENT.to(context.language)}")
 
 
 def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -> DiscordThread:

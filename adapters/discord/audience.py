@@ -18,12 +18,10 @@ from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 from adapters.discord.transport.message_links import place_at
 from adapters.port import PostError
-from bot.types import Actor, Audience, Place, Recipient, Role
+from bot.types import OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Actor, Audience, Place, Recipient, Role
 
 log = logging.getLogger(__name__)
 
-PUBLIC, PRIVATE = Audience("public"), Audience("private")
-OUTSIDERS, UNKNOWN = Audience("outsiders"), Audience("unknown")
 
 MEMBER_SECONDS = 60.0  # for which it is believed that somebody is a member (R14)
 _REMEMBERED = 10_000

@@ -5,8 +5,8 @@ Source: product.md §1 (never silent, also after a restart); reliability.md R5 a
 """
 
 import logging
-import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import discord
 
@@ -28,7 +28,7 @@ Read = Spoken | discord.PartialMessageable
 async def missed(context: DiscordContext, shard: int) -> list[discord.Message]:
     """Recent messages of a shard's servers, and of direct conversations with the first one, oldest first: what was
     heard is among it. Never raises."""
-    since = discord.Object(_snowflake(time.time() - SECONDS))
+    since = discord.Object(discord.utils.time_snowflake(datetime.now(UTC) - timedelta(seconds=SECONDS)))
     found: list[discord.Message] = []
     channels = sorted(_spoken_in(context.client, shard, since.id), key=lambda one: -(one.last_message_id or 0))
     threads = [one for one in channels if isinstance(one, discord.Thread)]  # our own answers make many: they come last
@@ -72,8 +72,3 @@ def _readable(channel: Spoken) -> bool:
 
 async def _newest(channel: Read, since: discord.Object) -> list[discord.Message]:
     return [one async for one in channel.history(limit=MESSAGES, after=since, oldest_first=False)]
-
-
-def _snowflake(at: float) -> int:
-    """The first id of a moment, in seconds since 1970."""
-    return max(0, int(at * 1000) - discord.utils.DISCORD_EPOCH) << 22

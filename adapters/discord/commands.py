@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import discord
 from discord import app_commands
@@ -20,18 +20,19 @@ from adapters.discord.digest import ANSWER
 from adapters.discord.ingestion import ADD, DiscordIngestion, Wish
 from adapters.discord.interactions import Gesture, Interactions, Told, spot_of
 from adapters.discord.rendering.components import File, answer_menu, card_texts, given
+from bot.config.settings import Strategy
 from bot.errors import StoreError
-from bot.types import Card, Command
+from bot.types import Card, Command, Follow, StepsShown
 from retrieval.text import normalise
 from retrieval.types import RAGToolError
 
 CHOICES, CHOICE = 25, 100  # of an autocompletion; characters of one
 SECONDS = 1.5  # for what is proposed while somebody types
 _SLACK_FORM = re.compile(r"/kotae (?=[a-z])")
-_VALUES = {
-    "strategy": ("react", "synthesis"),
-    "steps": ("live", "verbose", "off"),
-    "follow": ("thread", "mentions", "posts"),
+_VALUES: dict[str, tuple[str, ...]] = {
+    "strategy": get_args(Strategy),
+    "steps": get_args(StepsShown),
+    "follow": get_args(Follow),
 }
 
 _words = app_commands.locale_str
@@ -65,12 +66,10 @@ def register(client: commands.Bot, context: DiscordContext) -> None:
 
 
 def _register_ingest(tree: Tree, gestures: Interactions, adding: DiscordIngestion) -> None:
-    @tree.command(
-        name=_words("ingest", ja="登録"),
-        description=_words(
-            "Add files, a text or a message to the knowledge; without any, a form opens",
-            ja="ファイル・テキスト・メッセージをナレッジに追加します（何も指定しなければフォームが開きます）",
-        ),
+    @_command(
+        tree,
+        ("ingest", "Add files, a text or a message to the knowledge; without any, a form opens"),
+        ("登録", "ファイル・テキスト・メッセージをナレッジに追加します（何も指定しなければフォームが開きます）"),
     )
     @_options(
         file=("ファイル", "A file to add", "追加するファイル"),
@@ -130,36 +129,30 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     def show(gesture: Gesture, name: str, typed: str = "", person: str = "") -> None:
         gestures.do(gesture, partial(_card, context, gesture, name, typed, person))
 
-    @tree.command(name=_words("search", ja="検索"), description=_words("Search the documents", ja="文書を検索します"))
+    @_command(tree, ("search", "Search the documents"), ("検索", "文書を検索します"))
     @_options(words=("語句", "What to search for", "検索する語句"))
     async def search(gesture: Gesture, words: app_commands.Range[str, 1, 1_000]) -> None:
         show(gesture, "search", words)
 
-    @tree.command(
-        name=_words("documents", ja="文書"),
-        description=_words("The documents, the latest first", ja="文書の一覧を新しい順に表示します"),
-    )
+    @_command(tree, ("documents", "The documents, the latest first"), ("文書", "文書の一覧を新しい順に表示します"))
     @_options(collection=("コレクション", "Only of this collection", "このコレクションのみ"))
     @app_commands.autocomplete(collection=_proposed(adding, "collection"))
     async def documents(gesture: Gesture, collection: app_commands.Range[str, 0, 100] = "") -> None:
         show(gesture, "documents", collection)
 
-    @tree.command(
-        name=_words("forget", ja="削除"),
-        description=_words(
-            "Delete a document (its author or an editor)", ja="文書を削除します（登録した本人か編集者）"
-        ),
+    @_command(
+        tree,
+        ("forget", "Delete a document (its author or an editor)"),
+        ("削除", "文書を削除します（登録した本人か編集者）"),
     )
     @_options(document=("文書", "Its name or id", "文書の名前か ID"))
     async def forget(gesture: Gesture, document: app_commands.Range[str, 1, 300]) -> None:
         show(gesture, "forget", document)
 
-    @tree.command(
-        name=_words("owner", ja="担当"),
-        description=_words(
-            "Who looks after a document or collection, and is asked about it",
-            ja="文書やコレクションの担当者（質問の届け先）を表示・変更します",
-        ),
+    @_command(
+        tree,
+        ("owner", "Who looks after a document or collection, and is asked about it"),
+        ("担当", "文書やコレクションの担当者（質問の届け先）を表示・変更します"),
     )
     @_options(
         what=("対象", "A document’s name or id, or a collection", "文書の名前か ID、またはコレクション"),
@@ -174,31 +167,28 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     ) -> None:
         show(gesture, "owner", what, "reset" if nobody else str(who.id) if who else "")
 
-    @tree.command(
-        name=_words("asks", ja="質問"),
-        description=_words("Whether questions may be brought to you", ja="自分に質問を届けてよいかを表示・変更します"),
+    @_command(
+        tree,
+        ("asks", "Whether questions may be brought to you"),
+        ("質問", "自分に質問を届けてよいかを表示・変更します"),
     )
     @_options(allowed=("許可", "May they?", "届けてよいか"))
     async def asks(gesture: Gesture, allowed: bool | None = None) -> None:
         show(gesture, "asks", "" if allowed is None else "on" if allowed else "off")
 
-    @tree.command(
-        name=_words("history", ja="履歴"),
-        description=_words(
-            "Whether what you say in channels may be found",
-            ja="チャンネルでの自分の発言を検索対象にしてよいかを表示・変更します",
-        ),
+    @_command(
+        tree,
+        ("history", "Whether what you say in channels may be found"),
+        ("履歴", "チャンネルでの自分の発言を検索対象にしてよいかを表示・変更します"),
     )
     @_options(allowed=("許可", "May it?", "検索対象にしてよいか"))
     async def history(gesture: Gesture, allowed: bool | None = None) -> None:
         show(gesture, "history", "" if allowed is None else "on" if allowed else "off")
 
-    @tree.command(
-        name=_words("answers", ja="回答"),
-        description=_words(
-            "What members answered; correct an answer or take it back",
-            ja="メンバーの回答を表示します。回答の編集や取り消しもできます",
-        ),
+    @_command(
+        tree,
+        ("answers", "What members answered; correct an answer or take it back"),
+        ("回答", "メンバーの回答を表示します。回答の編集や取り消しもできます"),
     )
     @_options(
         action=("操作", "What to do with an answer", "回答に対する操作"),
@@ -211,9 +201,8 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     ) -> None:
         show(gesture, "answers", f"{action.value} {answer} {text}" if action else "")
 
-    @tree.command(
-        name=_words("digest", ja="ダイジェスト"),
-        description=_words("The unanswered questions in groups", ja="未回答の質問をまとめて表示します"),
+    @_command(
+        tree, ("digest", "The unanswered questions in groups"), ("ダイジェスト", "未回答の質問をまとめて表示します")
     )
     @_options(
         post=("投稿", "Post it in the digest's channel, now (editors)", "ダイジェストのチャンネルに投稿（編集者）")
@@ -221,11 +210,10 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     async def digest(gesture: Gesture, post: bool = False) -> None:
         show(gesture, "digest", "post" if post else "")
 
-    @tree.command(
-        name=_words("sources", ja="同期元"),
-        description=_words(
-            "Folders, repositories and sites that documents follow", ja="文書の同期元（フォルダーなど）を表示します"
-        ),
+    @_command(
+        tree,
+        ("sources", "Folders, repositories and sites that documents follow"),
+        ("同期元", "文書の同期元（フォルダーなど）を表示します"),
     )
     @_options(
         action=("操作", "What to do (editors)", "操作（編集者のみ）"),
@@ -249,11 +237,10 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     ) -> None:
         show(gesture, "sources", f"{action.value} {source} {gone.value if gone else ''}" if action else "")
 
-    @tree.command(
-        name=_words("settings", ja="設定"),
-        description=_words(
-            "What holds in this channel, and how to change it", ja="このチャンネルの設定を表示・変更します"
-        ),
+    @_command(
+        tree,
+        ("settings", "What holds in this channel, and how to change it"),
+        ("設定", "このチャンネルの設定を表示・変更します"),
     )
     @app_commands.default_permissions(manage_messages=True)  # it changes what everybody there sees
     @_options(
@@ -276,23 +263,25 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     ) -> None:
         show(gesture, "settings", f"{setting.value} {value}" if setting else "")
 
-    @tree.command(name=_words("help", ja="ヘルプ"), description=_words("What I can do", ja="使い方を表示します"))
+    @_command(tree, ("help", "What I can do"), ("ヘルプ", "使い方を表示します"))
     async def usage(gesture: Gesture) -> None:
         show(gesture, "help")
 
-    @tree.command(
-        name=_words("collections", ja="コレクション"),
-        description=_words("What the documents are about", ja="コレクションの一覧を表示します"),
-    )
+    @_command(tree, ("collections", "What the documents are about"), ("コレクション", "コレクションの一覧を表示します"))
     async def all_collections(gesture: Gesture) -> None:
         show(gesture, "collections")
 
-    @tree.command(
-        name=_words("unanswered", ja="未回答"),
-        description=_words("Questions nobody could answer yet", ja="未回答の質問の一覧を表示します"),
-    )
+    @_command(tree, ("unanswered", "Questions nobody could answer yet"), ("未回答", "未回答の質問の一覧を表示します"))
     async def unanswered(gesture: Gesture) -> None:
         show(gesture, "unanswered")
+
+
+def _command(
+    tree: Tree, english: tuple[str, str], japanese: tuple[str, str]
+) -> Callable[[Callable[..., Coroutine[Any, Any, None]]], object]:
+    """Name and description of a command in each language."""
+    (name, about), (its_name, its_description) = english, japanese
+    return tree.command(name=_words(name, ja=its_name), description=_words(about, ja=its_description))
 
 
 def _options(**told: tuple[str, str, str]) -> Callable[[T], T]:

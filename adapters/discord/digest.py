@@ -54,7 +54,7 @@ async def tell(context: DiscordContext, notice: Notice) -> None:
         except GoneError as error:
             if direct or error.code != _NO_SUCH_CHANNEL:
                 raise
-            await context.rest.message(notice.place.channel, notice.thread)  # there never was a thread on the question
+            await context.rest.exists(notice.place.channel, notice.thread)  # there never was a thread on the question
             await _tell(context, notice, texts, thread=None)
         await tag(context.client, context.rest, notice.thread, answered=True)
     except GoneError as error:

@@ -10,14 +10,13 @@ from typing import Literal
 
 import discord
 
-from bot.types import Audience, Incoming, Place
+from bot.types import UNKNOWN, Incoming, Place
 from retrieval.loaders.sanitize import clean_line
 
 PLATFORM = "discord"
 DIRECT = "@me"  # the workspace of direct messages, as Discord writes it in addresses
-UNKNOWN = Audience("unknown")
 
-_SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
+SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
 CHECKS = frozenset({"✅", "☑️", "✔️"})
 _THUMBS: dict[str, Literal["up", "down"]] = {"👍": "up", "👎": "down"}
 _MARK = re.compile(
@@ -95,9 +94,7 @@ def spot(channel: object) -> Spot | None:
 
 
 def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | None:
-    """A new message, read as what it asks of the bot; None: nothing."""
-    if not by_a_person(message):
-        return None
+    """A new message by a person, read as what it asks of the bot; None: nothing."""
     asked = incoming(message, where, me)
     to = replies_to(message)
     if addressed(message, where, me):
@@ -113,7 +110,7 @@ def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | No
 
 def edited(message: discord.Message, before: discord.Message | None, where: Spot, me: int) -> Edited | None:
     """A message that was changed; `before` as far as it is remembered. None: nothing that concerns us was."""
-    if not by_a_person(message) or message.edited_at is None or (before and before.content == message.content):
+    if message.edited_at is None or (before and before.content == message.content):
         return None  # Discord itself added a preview, or a thread
     asked = incoming(message, where, me)
     if addressed(message, where, me):
@@ -208,7 +205,7 @@ def written_in(message: Incoming) -> str:
 def by_a_person(message: discord.Message) -> bool:
     """No bot's words, our own included, start anything: two bots would talk forever (R8)."""
     automatic = message.author.bot or message.author.system or message.webhook_id is not None
-    return not automatic and message.type in _SPOKEN
+    return not automatic and message.type in SPOKEN
 
 
 def _mentions_somebody(message: discord.Message) -> bool:

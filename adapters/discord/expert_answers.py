@@ -5,7 +5,6 @@ Source: product.md §4; reliability.md R3 and R19.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -91,9 +90,8 @@ async def take_submitted(context: DiscordContext, gesture: Gesture, name: str, g
         if taken.refusal is None:
             return (expert_answers.saved(taken, language),)
         problem = taken.refusal
-    return pieces(
-        f"{escaped(problem.to(language))}\n\n{_YOURS.to(language)}\n", given["answer"]
-    )  # not to be typed again
+    head = f"{escaped(problem.to(language))}\n\n{_YOURS.to(language)}\n"
+    return pieces(head, given["answer"])  # not to be typed again
 
 
 async def _ticks(context: DiscordContext, card: Post, reference: int | None, given: ModalInput) -> expert_answers.Ticks:
@@ -146,9 +144,7 @@ async def _card(context: DiscordContext, gesture: Gesture, name: str) -> Post | 
 async def _confirm(context: DiscordContext, gesture: Gesture, name: str) -> Post | None:
     """The confirmation that the bot asked for with the message whose button was pressed."""
     pressed_on = str(gesture.message.id) if gesture.message else ""
-    found = (post for post in await context.bot.outbox.of(f"confirm:{name}") if post.kind == "confirm")
-    asked = next((post for post in found if post.message in (None, pressed_on)), None)
-    return replace(asked, message=pressed_on) if asked else None  # which may not be written down yet
+    return await expert_answers.confirmation(context.bot, f"confirm:{name}", pressed_on)
 
 
 async def _read(context: DiscordContext, card: Post, confirm: Post, reply: str) -> CardReply | Text:

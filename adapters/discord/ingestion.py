@@ -18,7 +18,7 @@ from adapters.discord.events import PLATFORM, Spot, link, name_of, readable, spo
 from adapters.discord.files import ExpiredError, download
 from adapters.discord.interactions import Gesture, spot_of, tell
 from adapters.discord.rendering.components import File, ModalInput, ingest_modal, pieces
-from adapters.discord.rendering.markdown import escaped
+from adapters.discord.rendering.markdown import LIMIT, escaped
 from adapters.discord.transport.errors import GoneError, UnreachableError
 from adapters.discord.transport.message_links import (
     LinkTarget,
@@ -36,7 +36,6 @@ from adapters.discord.transport.message_links import (
 from adapters.discord.transport.outbox import channel_of, say_once
 from adapters.port import PostError
 from adapters.shared import ingestion
-from adapters.shared import ingestion as said
 from adapters.shared.ingestion import NotTakenError, Refusals, process
 from bot.errors import StoreError
 from bot.types import Audience, FileRef, IngestionRequest, Place, Post
@@ -44,7 +43,6 @@ from retrieval.i18n import Text
 from retrieval.loaders.loader import ParsingLimits
 from retrieval.types import RAGToolError, UnreadableError
 
-CONTENT = 2_000
 EVERY_SECONDS = 1.5  # between two edits
 _ROOM = 150  # for what stands under the verdicts
 
@@ -79,7 +77,7 @@ def _progress(intake: IngestionRequest, author: str) -> str:
     by = f"-# {escaped(ingestion.added_by(author, intake.language))}"
     shown = [head]
     for number, line in enumerate(map(escaped, lines)):
-        if sum(map(len, shown)) + len(shown) + len(line) + len(by) + _ROOM > CONTENT:
+        if sum(map(len, shown)) + len(shown) + len(line) + len(by) + _ROOM > LIMIT:
             left = sum(file.verdict is not None for file in intake.files) - number
             shown.append(escaped(ingestion.more(left, intake.language)))
             break
@@ -229,7 +227,7 @@ class DiscordIngestion:
             return []
         if what == "scope":
             language = self._context.language_of(gesture.locale)
-            return [(scope, said.readers_of(scope, language)) for scope in scopes]
+            return [(scope, ingestion.readers_of(scope, language)) for scope in scopes]
         return [(name, name) for name in await self._context.bot.ingestion.collections(place, audience)]
 
     def _remember(self, message: discord.Message | None) -> str:
@@ -254,16 +252,16 @@ class DiscordIngestion:
 
         async def take() -> Text:
             if link and (files or text):
-                raise NotTakenError(said.ONE_KIND)
+                raise NotTakenError(ingestion.ONE_KIND)
             only = link or ("" if files else text)
             target = _target(only, as_text=bool(title and not link))
             if target is not None:
                 await self._take_message(gesture, wish, target)
-                return said.STARTED if target_of(only) else said.MESSAGE_STARTED
-            if link or (said.is_address(text) and not files):
+                return ingestion.STARTED if target_of(only) else ingestion.MESSAGE_STARTED
+            if link or (ingestion.is_address(text) and not files):
                 raise NotTakenError(_NO_LINK)
             await self._take_given(gesture, wish, files, text, title)
-            return said.STARTED
+            return ingestion.STARTED
 
         return await self._told(gesture, take, text)
 
@@ -280,7 +278,7 @@ class DiscordIngestion:
                 await self._take_message(gesture, wish if here else replace(wish, scope=""), target)
             else:
                 await self._take_given(gesture, wish, given.files, given["text"], given["title"])
-            return said.STARTED
+            return ingestion.STARTED
 
         return await self._told(gesture, take)
 
@@ -291,20 +289,24 @@ class DiscordIngestion:
             started = await take()
         except NotTakenError as error:
             why = escaped(error.text(language))
-            return pieces(f"{why}\n\n{said.GIVEN.to(language)}", text) if error.reason is said.AMBIGUOUS else (why,)
+            return (
+                pieces(f"{why}\n\n{ingestion.GIVEN.to(language)}", text)
+                if error.reason is ingestion.AMBIGUOUS
+                else (why,)
+            )
         except GoneError:
             return (_NO_MESSAGE.to(language),)
         except (PostError, StoreError, RAGToolError, ValueError) as error:
             log.warning("what somebody gave could not be taken: %s", error)
-            return (said.FAILED.to(language),)
+            return (ingestion.FAILED.to(language),)
         return (started.to(language),)
 
     async def _take_given(self, gesture: Gesture, wish: Wish, files: Sequence[File], text: str, title: str) -> None:
         refs = [FileRef(one.name, {"url": one.url, "attachment": one.id}) for one in files]
         if text:
-            refs.append(said.pasted(text, title, self._context.language_of(gesture.locale)))
+            refs.append(ingestion.pasted(text, title, self._context.language_of(gesture.locale)))
         if not refs:
-            raise NotTakenError(said.NOTHING)
+            raise NotTakenError(ingestion.NOTHING)
         await self._take(gesture, wish, spot_of(gesture), gesture, refs)
 
     async def _take_message(
@@ -359,7 +361,7 @@ class DiscordIngestion:
 
 def _target(text: str, *, as_text: bool) -> LinkTarget | None:
     """The message that a text is about; None: the text itself is meant. Raises NotTakenError when nobody can tell."""
-    meant = said.link_meant(text, links_in(text), as_text=as_text)
+    meant = ingestion.link_meant(text, links_in(text), as_text=as_text)
     return target_of(meant) if meant else None
 
 

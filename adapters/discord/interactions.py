@@ -17,6 +17,7 @@ import discord
 
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT, PLATFORM, Spot, spot
+from adapters.discord.rendering.components import Button
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import NETWORK
 from adapters.discord.transport.outbox import say_once
@@ -42,7 +43,6 @@ _FAILED = Text(
 )
 
 Gesture = discord.Interaction[Any]
-Button = discord.ui.Button[Any]
 Told = str | tuple[str, discord.ui.View]
 Work = Callable[[], Awaitable[Sequence[Told]]]
 """What a gesture asks for; what its author is told about it, each at most 2,000 characters, harmless already, and maybe

@@ -13,7 +13,7 @@ import discord
 
 from adapters.discord import files
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import DIRECT, Spot, addressed, name_of, readable, written_in
+from adapters.discord.events import DIRECT, SPOKEN, Spot, addressed, name_of, readable, written_in
 from adapters.discord.transport.forum_tags import post_of
 from adapters.port import PostError
 from adapters.shared.attachments import Attached, fetched
@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 
 HEARD = 30  # messages of a thread that are context
 LOOKUP_SECONDS = 8.0  # for the thread; without it the question is answered by itself
-_SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
 
 
 class ThreadContext:
@@ -74,7 +73,7 @@ class ThreadContext:
         channel = self._channel(message.thread, message.place.workspace)
         before = discord.Object(int(message.message))
         found = await self._context.rest.call("read", message.thread, lambda: _newest(channel, before))
-        spoken = (one for one in found if one.type in _SPOKEN and not one.author.bot)
+        spoken = (one for one in found if one.type in SPOKEN and not one.author.bot)
         return any(str(one.author.id) != message.author for one in spoken)
 
     async def _around(self, message: Incoming) -> tuple[discord.Message | None, list[discord.Message]]:
@@ -107,7 +106,7 @@ class ThreadContext:
             one.reference.resolved if one.type is discord.MessageType.thread_starter_message and one.reference else one
             for one in found
         )
-        return [one for one in begun if isinstance(one, discord.Message) and one.type in _SPOKEN]
+        return [one for one in begun if isinstance(one, discord.Message) and one.type in SPOKEN]
 
     def _channel(self, channel: str, workspace: str) -> discord.PartialMessageable:
         guild = None if workspace == DIRECT else int(workspace)

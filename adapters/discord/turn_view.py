@@ -17,7 +17,7 @@ from adapters.discord.context import DiscordContext
 from adapters.discord.interactions import Gesture, Interactions, pressable, spot_of
 from adapters.discord.rendering.components import STEPS_BUTTON, feedback
 from adapters.discord.rendering.markdown import messages
-from adapters.discord.rendering.steps import ROOM, Shown, Steps
+from adapters.discord.rendering.steps import ROOM, Steps
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import DiscordError, RefusedError, UnreachableError
 from adapters.discord.transport.forum_tags import tag
@@ -27,7 +27,7 @@ from adapters.port import ThreadView
 from agent.events import Answered, Step
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Claimed, Post, has_answer
+from bot.types import Claimed, Post, StepsShown, has_answer
 from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
@@ -59,7 +59,7 @@ class DiscordThread(ThreadView):
         bot: Bot,
         claimed: Claimed,
         *,
-        steps: Shown,
+        steps: StepsShown,
         language: Language,
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,

@@ -68,7 +68,7 @@ _FOUND = Text(en="{what} — best relevance {best}, from {names}", ja="{what}、
 _PASSAGES = Text(en="{n} passage{n:|s}", ja="{n} 件")
 _MORE = Text(en=" and {n} more", ja="ほか {n} 件")
 _FAILED = Text(en="did not work: {what}", ja="うまくいきませんでした: {what}")
-_VERDICTS: dict[Verdict, Text] = {
+VERDICTS: dict[Verdict, Text] = {
     "keep": Text(en="keep", ja="このまま採用"),
     "revise": Text(en="revise", ja="修正"),
     "reject": Text(en="reject", ja="不採用"),
@@ -132,7 +132,7 @@ def _step_words(event: Step, language: Language, named: bool) -> str:
         case ToolReturned():
             return _found(event, language)
         case Reflected(verdict, text):
-            said = _VERDICTS[verdict].to(language)
+            said = VERDICTS[verdict].to(language)
             return _CRITIQUE.to(language, verdict=said, text=one_line(text)) if text.strip() else said
         case _:
             assert_never(event)

@@ -349,6 +349,13 @@ async def card_named(bot: Bot, name: str, place: Place, audience: Callable[[], A
     return await digest_cards.find(bot, about, part)
 
 
+async def confirmation(bot: Bot, name: str, message: str) -> Post | None:
+    """The question about a reply that this message asks, which may not be written down yet. Raises StoreError."""
+    asked = (post for post in await bot.outbox.of(name) if post.kind == "confirm" and post.message in (None, message))
+    found = next(asked, None)
+    return replace(found, message=message) if found else None
+
+
 async def takes(post: Post, text: str, actor: Callable[[], Awaitable[Actor]]) -> bool:
     """Whether what somebody wrote in reply to a post can be a card's answer, or add to it."""
     if post.kind != "card" or not says_something(text):

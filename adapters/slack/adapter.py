@@ -40,10 +40,11 @@ from adapters.slack.events import (
     stirs,
 )
 from adapters.slack.thread_context import ThreadContext
-from adapters.slack.transport.api import CredentialsError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.api import SlackApi
 from adapters.slack.transport.channel_history import SlackHistory
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
 from adapters.slack.transport.dispatch import NOT_STORED
+from adapters.slack.transport.errors import CredentialsError, SlackError, UnsupportedError
 from adapters.slack.transport.http_events import HttpEvents
 from adapters.slack.transport.socket_mode import Connections, DisabledError
 from adapters.slack.turn_view import SlackThread

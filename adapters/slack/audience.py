@@ -12,15 +12,14 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapters.slack.events import PLATFORM
-from adapters.slack.transport.api import SlackApi, SlackError, UnsupportedError
-from bot.types import Actor, Audience, Place, Recipient, Role
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.errors import SlackError, UnsupportedError
+from bot.types import OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Actor, Audience, Place, Recipient, Role
 from retrieval.i18n import Language
 from retrieval.loaders.sanitize import clean_line
 
 log = logging.getLogger(__name__)
 
-PUBLIC, PRIVATE = Audience("public"), Audience("private")
-OUTSIDERS, UNKNOWN = Audience("outsiders"), Audience("unknown")
 
 NEW = 20  # members that are looked up one by one
 _MENTION = re.compile(r"(?<![\w@])@([UW][A-Z0-9]{1,20})(?![\w])")

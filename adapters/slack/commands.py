@@ -12,7 +12,7 @@ from adapters.slack import asking, expert_answers, feedback, home, ingestion
 from adapters.slack.context import SlackContext
 from adapters.slack.events import readable
 from adapters.slack.rendering.block_kit import INGEST, Json, card_blocks, respond
-from adapters.slack.rendering.markdown import escaped
+from adapters.slack.rendering.mrkdwn import escaped
 from adapters.slack.transport.acks import Ack, in_time, once
 from bot.errors import StoreError
 from bot.types import Command

@@ -14,8 +14,8 @@ from adapters.shared.expert_answers import DigestCards
 from adapters.slack.context import SlackContext
 from adapters.slack.events import PLATFORM, Replied
 from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_block, plain, say, say_once, section
-from adapters.slack.rendering.markdown import escaped
-from adapters.slack.transport.api import GoneError
+from adapters.slack.rendering.mrkdwn import escaped
+from adapters.slack.transport.errors import GoneError
 from bot.types import Card, Notice, Place, Post
 from bot.unanswered import card_replies
 from bot.unanswered.card_replies import CardMessage

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bot.types import Audience, Incoming, Place
+from bot.types import UNKNOWN, Incoming, Place
 
 PLATFORM = "slack"
 POSTED_TO = "/slack/events"  # events, gestures and commands over HTTP: one address, as Bolt has it
-UNKNOWN = Audience("unknown")
 
 _SPOKEN = (None, "file_share", "thread_broadcast", "me_message")  # subtypes of what a person says
 _LABELLED = re.compile(r"<([@#!]|(?:https?|mailto|tel):)([^<>|]*)(?:\|([^<>]*))?>")

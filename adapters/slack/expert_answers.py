@@ -6,7 +6,6 @@ Source: product.md §4; reliability.md R3 and R19.
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 
 from slack_bolt.app.async_app import AsyncApp
@@ -32,7 +31,7 @@ from adapters.slack.rendering.block_kit import (
     whisper,
 )
 from adapters.slack.transport.acks import Ack, in_time, on_press, open_in_time
-from adapters.slack.transport.api import GoneError, SlackError
+from adapters.slack.transport.errors import GoneError, SlackError
 from bot.errors import StoreError
 from bot.types import Post
 from retrieval.i18n import Language, Text
@@ -220,10 +219,8 @@ async def _card(context: SlackContext, name: str, channel: str) -> Post | None:
 async def _confirm(context: SlackContext, body: Json, name: str) -> Post | None:
     """The confirmation that the bot asked for with the message whose button was pressed."""
     place, message = context.place(body["channel"]["id"]), str(body["container"]["message_ts"])
-    asked = next((post for post in await context.bot.outbox.of(name) if post.kind == "confirm"), None)
-    if asked is None or asked.place != place or asked.message not in (None, message):
-        return None
-    return replace(asked, message=message)  # which may not be written down yet
+    asked = await expert_answers.confirmation(context.bot, name, message)
+    return asked if asked is not None and asked.place == place else None
 
 
 async def _read(context: SlackContext, card: Post, confirm: Post, ts: str) -> CardReply | Text:

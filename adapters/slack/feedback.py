@@ -15,7 +15,7 @@ from adapters.slack.context import SlackContext
 from adapters.slack.events import Reacted
 from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, button, input_block, modal, plain, voted, whisper
 from adapters.slack.transport.acks import Ack, on_press
-from adapters.slack.transport.api import SlackError
+from adapters.slack.transport.errors import SlackError
 from bot.errors import StoreError
 from bot.texts import COMPLAINTS
 from bot.types import Feedback

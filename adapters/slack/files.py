@@ -14,8 +14,9 @@ import aiohttp
 from yarl import URL
 
 from adapters.shared.attachments import FAILED, FOREIGN, SLOW, limited_body
-from adapters.slack.transport.api import GoneError, SlackApi, SlackError, UnsupportedError
+from adapters.slack.transport.api import SlackApi
 from adapters.slack.transport.api_call import Tries, seconds_told
+from adapters.slack.transport.errors import GoneError, SlackError, UnsupportedError
 from retrieval.i18n import Text
 from retrieval.types import UnreadableError
 

@@ -10,16 +10,15 @@ from contextlib import suppress
 from adapters.shared import ingestion
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import Json, button, card_blocks, section
-from adapters.slack.transport.api import SlackError, UnsupportedError
+from adapters.slack.transport.errors import SlackError, UnsupportedError
 from bot.errors import StoreError
-from bot.types import Audience, Command
+from bot.types import PUBLIC, Command
 from retrieval.i18n import Text
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
 
 INGEST_BUTTON = "kotae_home_ingest"
-_TEAM = Audience("public")
 _HELLO = Text(
     en="Mention me in a channel, or write to me in Messages: I answer from your team's documents, with the sources.",
     ja="チャンネルでメンションするか、「メッセージ」タブで質問してください。チームの文書から、出典を添えてお答えします。",
@@ -55,7 +54,7 @@ async def publish(context: SlackContext, user: str, channel: str) -> None:
         blocks.append({"type": "actions", "elements": [add]})
         for name in ("unanswered", "documents"):
             try:
-                card = await context.bot.commands(Command(actor, context.place(""), _TEAM, name, "", language))
+                card = await context.bot.commands(Command(actor, context.place(""), PUBLIC, name, "", language))
                 shown = card_blocks(card)[1]
             except (StoreError, RAGToolError) as error:
                 shown = [section(error.text(language))]

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from adapters.shared import ingestion
-from adapters.shared import ingestion as said
 from adapters.shared.ingestion import NotTakenError, Refusals, process
 from adapters.slack import files
 from adapters.slack.context import SlackContext
@@ -34,9 +33,11 @@ from adapters.slack.rendering.block_kit import (
     whisper,
 )
 from adapters.slack.transport.acks import open_in_time
-from adapters.slack.transport.api import GoneError, Mark, SlackApi, SlackError, UnreachableError, UnsupportedError
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.errors import GoneError, SlackError, UnreachableError, UnsupportedError
+from adapters.slack.transport.idempotency import Mark
 from bot.errors import StoreError
-from bot.types import Audience, FileRef, IngestionRequest, Place, Post
+from bot.types import PUBLIC, Audience, FileRef, IngestionRequest, Place, Post
 from retrieval.i18n import Language, Text
 from retrieval.loaders.loader import ParsingLimits
 from retrieval.types import RAGToolError, UnreadableError
@@ -193,8 +194,6 @@ def thread_name(channel: str, ts: str, text: str) -> str:
 
 log = logging.getLogger(__name__)
 
-TEAM_AUDIENCE = Audience("public")  # of what is shown to a member outside of any channel
-
 _MEMBERS = Text(
     en="Only full members of the workspace can add to the knowledge.",
     ja="ナレッジに追加できるのは、ワークスペースの正式メンバーだけです。",
@@ -255,7 +254,7 @@ async def _view(context: SlackContext, user: str, kept: ModalState, used_on: Sho
             actor = await context.places.actor(user)
             if actor.role == "outsider":
                 raise NotTakenError(_MEMBERS)
-            scopes, audience = (), TEAM_AUDIENCE
+            scopes, audience = (), PUBLIC
         collections = await context.bot.ingestion.collections(place, audience)
     except (StoreError, RAGToolError) as error:
         return notice_modal(error.text(language), language)
@@ -286,17 +285,17 @@ async def take_typed(context: SlackContext, body: Json, text: str) -> str:
         target = _target(text)
         if target is not None:
             await _take_message(context, wish, target)
-            return (said.STARTED if link_target(text) else said.MESSAGE_STARTED).to(language)
-        if said.is_address(text):
+            return (ingestion.STARTED if link_target(text) else ingestion.MESSAGE_STARTED).to(language)
+        if ingestion.is_address(text):
             raise NotTakenError(_NO_LINK)
-        await _take(context, wish, context.place(wish.channel), None, (said.pasted(text, "", language),))
+        await _take(context, wish, context.place(wish.channel), None, (ingestion.pasted(text, "", language),))
     except NotTakenError as error:
-        given = f"\n\n{said.GIVEN.to(language)}\n{text}" if error.reason is said.AMBIGUOUS else ""
+        given = f"\n\n{ingestion.GIVEN.to(language)}\n{text}" if error.reason is ingestion.AMBIGUOUS else ""
         return error.text(language) + given
     except (StoreError, RAGToolError, ValueError) as error:
         log.warning("an /ingest could not be stored: %s", error)
-        return said.FAILED.to(language)
-    return said.STARTED.to(language)
+        return ingestion.FAILED.to(language)
+    return ingestion.STARTED.to(language)
 
 
 async def take_submitted(context: SlackContext, user: str, view: Json) -> dict[str, str]:
@@ -310,7 +309,7 @@ async def take_submitted(context: SlackContext, user: str, view: Json) -> dict[s
             await _take_message(context, wish, (kept.channel, kept.message, kept.thread))
         elif given.link:
             if given.files or given.text:
-                raise NotTakenError(said.ONE_KIND)
+                raise NotTakenError(ingestion.ONE_KIND)
             if (target := _target(given.link)) is None:
                 raise NotTakenError(_NO_LINK)
             await _take_message(context, wish, target)
@@ -319,22 +318,22 @@ async def take_submitted(context: SlackContext, user: str, view: Json) -> dict[s
         else:
             refs = file_refs(given.files, user)
             if given.text:
-                refs += (said.pasted(given.text, given.name, language),)
+                refs += (ingestion.pasted(given.text, given.name, language),)
             if not refs:
-                raise NotTakenError(said.NOTHING, "files")
+                raise NotTakenError(ingestion.NOTHING, "files")
             channel = kept.channel or await _chosen(context, user, given.channel)
             await _take(context, wish, context.place(channel), None, refs)
     except NotTakenError as error:
         return {_field(view, error.field): error.text(language)}
     except (StoreError, RAGToolError, ValueError) as error:
         log.warning("what a modal held could not be stored: %s", error)
-        return {_field(view, ""): said.FAILED.to(language)}
+        return {_field(view, ""): ingestion.FAILED.to(language)}
     return {}
 
 
 def failed(context: SlackContext, view: Json) -> dict[str, str]:
     """The error of a modal that could not be worked on."""
-    return {_field(view, ""): said.FAILED.to(context.language)}
+    return {_field(view, ""): ingestion.FAILED.to(context.language)}
 
 
 async def tell_late(context: SlackContext, user: str, view: Json, errors: Mapping[str, str]) -> None:
@@ -349,7 +348,7 @@ async def tell_late(context: SlackContext, user: str, view: Json, errors: Mappin
 
 def _target(text: str, *, as_text: bool = False) -> tuple[str, str, str] | None:
     """The message that a text is about; None: the text itself is meant. Raises NotTakenError when nobody can tell."""
-    meant = said.link_meant(text, links_in(text), as_text=as_text)
+    meant = ingestion.link_meant(text, links_in(text), as_text=as_text)
     return link_target(meant) if meant else None
 
 

@@ -15,7 +15,7 @@ from adapters.shared.attachments import Attached, fetched
 from adapters.slack import files
 from adapters.slack.context import SlackContext
 from adapters.slack.events import forwarded, mentions, readable
-from adapters.slack.transport.api import SlackError
+from adapters.slack.transport.errors import SlackError
 from agent.conversation import Overheard
 from bot.texts import reply_language
 from bot.types import Incoming
@@ -43,7 +43,7 @@ class ThreadContext:
         audience, thread = await asyncio.gather(
             context.places.audience(message.place.channel, message.author, stranger=stranger), self._thread(message)
         )
-        heard = [one for one in thread if _before(one, message) and not self._ours(one)][-HEARD:]
+        heard = [one for one in thread if str(one.get("ts") or "") < message.message and not self._ours(one)][-HEARD:]
         own = [one for one in thread if one.get("ts") == message.message]
         with_it = [each for one in own for each in forwarded({**one, "channel": message.place.channel})]
         attached = [file for one in (*own, *with_it) for file in one.get("files") or ()]
@@ -106,10 +106,6 @@ class ThreadContext:
     def _attached(self, file: Mapping[str, Any]) -> Attached:
         fetch = partial(files.download, self._context.slack, file, ParsingLimits().file)
         return Attached(_name(file), str(file.get("permalink") or "") or None, fetch)
-
-
-def _before(one: Mapping[str, Any], message: Incoming) -> bool:
-    return str(one.get("ts") or "") < message.message
 
 
 def _name(file: Mapping[str, Any]) -> str:

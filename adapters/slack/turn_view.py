@@ -16,12 +16,14 @@ from adapters.port import TurnView
 from adapters.slack.rendering.block_kit import ask_person, feedback, plain_feedback
 from adapters.slack.rendering.markdown import Rendered, messages, plain_messages
 from adapters.slack.rendering.step_message import FIXED, Turn, all_of, take_away
-from adapters.slack.rendering.steps import Shown, Steps
-from adapters.slack.transport.api import GoneError, Mark, RefusedError, SlackApi, SlackError, UnreachableError
+from adapters.slack.rendering.steps import Steps
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.errors import GoneError, RefusedError, SlackError, UnreachableError
+from adapters.slack.transport.idempotency import Mark
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Claimed, Post, has_answer
+from bot.types import Claimed, Post, StepsShown, has_answer
 from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
@@ -54,7 +56,7 @@ class SlackThread(TurnView):
         bot: Bot,
         claimed: Claimed,
         *,
-        steps: Shown,
+        steps: StepsShown,
         language: Language,
         recipient: tuple[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,

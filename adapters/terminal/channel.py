@@ -38,7 +38,7 @@ from bot.config.settings import Settings
 from bot.sources.local_files import NotReadError, local_files
 from bot.texts import REASONS, reply_language
 from bot.turns.event_json import as_json as event_json
-from bot.types import Actor, Audience, Feedback, Incoming, Place, Upload, Verdict
+from bot.types import Actor, Audience, Feedback, Incoming, Place, StepsShown, Upload, Verdict
 from retrieval.i18n import Language, Text
 from retrieval.loaders.loader import ParsingLimits
 from retrieval.types import TEAM, Passage
@@ -46,7 +46,6 @@ from retrieval.types import TEAM, Passage
 if TYPE_CHECKING:  # a question that is asked over the socket needs no database
     from bot.bot import Bot
 
-Steps = Literal["live", "verbose", "off"]
 PLACE = Place("terminal", "local", "terminal")
 PASSING = Place("terminal", "local", "pipe")  # `kotae ask`, and lines from a pipe: whoever asked is gone afterwards
 AUDIENCE = Audience("public")  # what is shared with the whole team, as product.md §3 has it for the terminal
@@ -84,7 +83,7 @@ class TurnService(Protocol):
 class ConsoleView(ThreadView):
     """A turn for people: each step a coloured line as it happens, then the answer and its numbered sources."""
 
-    def __init__(self, screen: Console, language: Language, steps: Steps = "live") -> None:
+    def __init__(self, screen: Console, language: Language, steps: StepsShown = "live") -> None:
         self.answered: Answered | None = None
         self.passages: dict[tuple[str, str, int], Passage] = {}
         self._screen = screen

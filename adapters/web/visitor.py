@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from adapters.web.api.errors import language_asked
 from adapters.web.channel.adapter import WebAdapter
-from adapters.web.channel.rooms import MEMBERS, Member, readers_of
+from adapters.web.channel.rooms import MEMBERS, Member, member, readers_of
 from adapters.web.paths import ROOT
 from bot.app import Application
 from bot.config.settings import Settings
@@ -68,10 +68,9 @@ def visitor(request: Request, settings: Settings) -> Visitor:
     """By what was chosen in this browser and its time zone; the language else by Accept-Language. What is not known is
     as in the settings."""
     cookies = request.cookies
-    by_id = {member.id: member for member in MEMBERS}
     language, theme = cookies.get(LANGUAGE), cookies.get(THEME)
     return Visitor(
-        by_id.get(cookies.get(AS, ""), MEMBERS[0]),
+        member(cookies.get(AS, "")) or MEMBERS[0],
         "ja" if language == "ja" else "en" if language == "en" else _asked(request, settings.language),
         "light" if theme == "light" else "dark" if theme == "dark" else "auto",
         _zone(cookies.get(ZONE, "")) or settings.timezone,

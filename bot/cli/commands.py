@@ -522,7 +522,7 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     from bot.app import make_embedder, min_relevance
-    from bot.operations.evaluation import EvaluationError
+    from bot.operations.beir import EvaluationError
     from bot.operations.evaluation import evaluate as score
 
     settings = settings_or_exit()

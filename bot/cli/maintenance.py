@@ -231,9 +231,8 @@ def backup(
             output.say(made["text"])
         return ANSWERED
 
-    async def through(
-        owner: "Owner",
-    ) -> int:  # only it can read the index, where the pairs of questions and answers are
+    async def through(owner: "Owner") -> int:
+        """Only the owner can read the index, where the pairs of questions and answers are."""
         return tell(await owner("backup", path=str(target.absolute())))
 
     async def alone(lock: int | None) -> int:

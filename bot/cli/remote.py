@@ -93,7 +93,7 @@ async def at_home(
     None where there is no such folder yet.
 
     An owner that does not answer yet or any more is waited for, as `tell` is told, for `patience` seconds. Raises
-    RefusedError then, QdrantConnectionError when the home cannot be used, and what the work raises.
+    OwnerRefusedError then, QdrantConnectionError when the home cannot be used, and what the work raises.
     """
     loop = asyncio.get_running_loop()
     end: float | None = None
@@ -156,8 +156,8 @@ def _answers(address: str) -> bool:
 
 
 class Owner:
-    """The process that owns the home. Does what `commands.Working` does; everything raises RefusedError, GoneError
-    where it has not answered anything yet."""
+    """The process that owns the home. Does what `Operations` does; everything raises OwnerRefusedError,
+    OwnerGoneError where it has not answered anything yet."""
 
     def __init__(self, http: "httpx.AsyncClient", language: Language) -> None:
         self._http = http
@@ -204,7 +204,7 @@ class RemoteTurns:
         self._language = language
 
     async def reply(self, message: "Incoming") -> "Events":
-        """The owner's events. Raises RefusedError."""
+        """The owner's events. Raises OwnerRefusedError."""
         import httpx
 
         from bot.turns.event_json import unpacked

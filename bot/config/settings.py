@@ -58,6 +58,7 @@ from bot.config.types import (
 from bot.errors import SettingsError
 from bot.logs import Redactor
 from bot.store.link import CONNECT_SECONDS, CONNECTIONS, LEAST, STATEMENT_SECONDS, ServerLink, Tls
+from bot.types import StepsShown
 from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.types import Fusion
 
@@ -71,7 +72,6 @@ NEEDED_BY = {provider: Text(en=" or ".join(names), ja=" か ".join(names)) for p
 _NEAR = 0.85  # of two names
 DEFAULT_GEMINI = "gemini:gemini-3.8-flash"
 
-Steps = Literal["live", "verbose", "off"]
 Strategy = Literal["react", "synthesis"]
 Fallback = Literal["off", "general"]
 Switch = Literal["on", "off"]
@@ -188,7 +188,7 @@ class Settings(BaseSettings):
     fusion: Annotated[Fusion, LOWER, one_of("dbsf", "rrf")] = Field("dbsf", alias="KOTAE_FUSION")
     max_turns: Annotated[int, Field(ge=1, le=30), whole(1, 30)] = Field(10, alias="KOTAE_MAX_TURNS")
     strategy: Annotated[Strategy, LOWER, one_of("react", "synthesis")] = Field("react", alias="KOTAE_STRATEGY")
-    steps: Annotated[Steps, LOWER, one_of("live", "verbose", "off")] = Field("live", alias="KOTAE_STEPS")
+    steps: Annotated[StepsShown, LOWER, one_of("live", "verbose", "off")] = Field("live", alias="KOTAE_STEPS")
     fallback: Annotated[Fallback, LOWER, one_of("off", "general")] = Field("off", alias="KOTAE_FALLBACK")
     web_token: Secret | None = Field(None, alias="KOTAE_WEB_TOKEN")
     keep_days: Annotated[int, Field(ge=14, le=3650), whole(14, 3650)] = Field(90, alias="KOTAE_KEEP_DAYS")

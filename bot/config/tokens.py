@@ -4,9 +4,11 @@ import re
 
 from retrieval.i18n import Text, filled
 
+BOT_TOKEN = Text(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")
+APP_TOKEN = Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
 _SLACK_KINDS: tuple[tuple[re.Pattern[str], Text], ...] = (
-    (re.compile(r"xapp-"), Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")),
-    (re.compile(r"xoxb-|xoxe\.xoxb-"), Text(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")),
+    (re.compile(r"xapp-"), APP_TOKEN),
+    (re.compile(r"xoxb-|xoxe\.xoxb-"), BOT_TOKEN),
     (re.compile(r"xoxp-|xoxe\.xoxp-"), Text(en="a user token (xoxp-)", ja="ユーザートークン（xoxp-）")),
     (re.compile(r"xoxe-"), Text(en="a refresh token (xoxe-)", ja="リフレッシュトークン（xoxe-）")),
     (re.compile(r"xox[cd]-"), Text(en="a browser session token", ja="ブラウザーのセッショントークン")),
@@ -55,16 +57,14 @@ def slack_bot_token(token: str) -> Text | None:
     """The fault of SLACK_BOT_TOKEN; None: it is a bot token."""
     if token.startswith(("xoxb-", "xoxe.xoxb-")):
         return None
-    wanted = Text(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")
-    return _complaint("SLACK_BOT_TOKEN", _slack_kind(token), wanted, SLACK_BOT_AT)
+    return _complaint("SLACK_BOT_TOKEN", _slack_kind(token), BOT_TOKEN, SLACK_BOT_AT)
 
 
 def slack_app_token(token: str) -> Text | None:
     """The fault of SLACK_APP_TOKEN; None: it is an app-level token."""
     if token.startswith("xapp-"):
         return None
-    wanted = Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
-    return _complaint("SLACK_APP_TOKEN", _slack_kind(token), wanted, SLACK_APP_AT)
+    return _complaint("SLACK_APP_TOKEN", _slack_kind(token), APP_TOKEN, SLACK_APP_AT)
 
 
 def slack_signing_secret(secret: str) -> Text | None:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent.extractive.excerpts import candidate_lines
-from bot.operations.beir import BeirDocument, BeirQuery, EvaluationError, read
+from bot.operations.beir import BeirDocument, BeirQuery, read
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.similarity import SentenceSimilarity
 from retrieval.i18n import Language, Text
@@ -20,8 +20,6 @@ from retrieval.ingest import Entry, Ingest
 from retrieval.search import SHOWN, Search
 from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import MIN_RELEVANCE, TEAM, Document, Found, Fusion, Mode, Passage, Readers, View
-
-__all__ = ["EvaluationError", "Progress", "Ranking", "Report", "evaluate", "score"]
 
 Progress = Callable[[str, int, int], None]
 """What is being done, in the interface language; done; total."""

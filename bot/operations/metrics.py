@@ -5,8 +5,6 @@ Numbers count all places together; a place that these readers do not see is part
 Source: product.md §3 and §6; seeds/3_agent_tools.md §4 (export of the metrics).
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from bot.store.metrics import ChannelFigures, CollectionFigures, MetricsStore, S
 from bot.store.time_spans import TimeSpan
 from bot.store.usage import Spent, Usage
 from bot.types import Place
-from bot.unanswered.questions import harmless
+from bot.unanswered import spreadsheet
 from retrieval.i18n import Language, Text
 from retrieval.types import Readers, SearchMetrics
 
@@ -128,22 +126,20 @@ _HEADINGS = Text(
 )
 
 
-def as_csv(rows: Sequence[SearchMetrics], language: Language, timezone: tzinfo) -> bytes:
-    """In UTF-8 with a byte order mark, for Excel; a search a line. No cell is a formula."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
-    writer.writerow(_HEADINGS.to(language).split(","))
-    for row in rows:
-        cells = (
-            f"{row.timestamp.astimezone(timezone):%Y-%m-%d %H:%M:%S}",
-            row.query,
-            row.collection_name,
-            f"{row.latency_ms:.1f}",
-            str(row.total_results),
-            str(row.filtered_results),
-            f"{row.top_score:.3f}",
-            " ".join(f"{score:.3f}" for score in row.scores),
-            row.error or "",
+def as_csv(searches: Sequence[SearchMetrics], language: Language, timezone: tzinfo) -> bytes:
+    """A search a line."""
+    rows = (
+        (
+            f"{one.timestamp.astimezone(timezone):%Y-%m-%d %H:%M:%S}",
+            one.query,
+            one.collection_name,
+            f"{one.latency_ms:.1f}",
+            str(one.total_results),
+            str(one.filtered_results),
+            f"{one.top_score:.3f}",
+            " ".join(f"{score:.3f}" for score in one.scores),
+            one.error or "",
         )
-        writer.writerow([harmless(cell) for cell in cells])
-    return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8", "replace")
+        for one in searches
+    )
+    return spreadsheet.table(_HEADINGS.to(language).split(","), rows)

@@ -30,7 +30,7 @@ from bot.store.erased_people import ErasedPeople
 from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
 from bot.store.inspection import file_of
 from bot.store.retention_clock import STEP, RetentionClock
-from bot.waiting import again_and_again
+from bot.waiting import Sleep, again_and_again
 from retrieval.durable import make_folder, replacing
 from retrieval.i18n import Language, Text
 
@@ -43,8 +43,6 @@ EVERY = timedelta(days=1)
 LOOK_EVERY = timedelta(minutes=1)  # for erasures on other machines
 _APPLIED = "erased"  # beside the chat log: which of them it knows
 
-Clock = Callable[[], datetime]
-Sleep = Callable[[float], Awaitable[None]]
 ForgetDocument = Callable[[str], Awaitable[object]]
 """`KnowledgeBase.forget`: the index has an owner, so retention asks for it."""
 ExpireFiles = Callable[[datetime], Awaitable[None]]
@@ -239,7 +237,7 @@ async def daily(
     chat_log: Path,
     *,
     keep: timedelta,
-    clock: Clock = lambda: datetime.now(UTC),
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     sleep: Sleep = asyncio.sleep,
     forget_document: ForgetDocument | None = None,
     expire_files: ExpireFiles | None = None,

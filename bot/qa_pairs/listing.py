@@ -1,10 +1,8 @@
 """All Q/A pairs that are found, whoever wrote them: experts, rows of files, and the model's approved ones; in one
 list, as a CSV file, and to be edited where they stand. Source: product.md §6."""
 
-import csv
-import io
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,8 +14,8 @@ from bot.qa_pairs.documents import AUTHOR
 from bot.qa_pairs.pairs import UNFIT, Pairs, PairsError, Reviewer
 from bot.records import DocumentRow
 from bot.store.documents import Documents
+from bot.unanswered import spreadsheet
 from bot.unanswered.expert_answers import ANSWERS, LONGEST, NAMED, QUESTION, parse
-from bot.unanswered.questions import harmless_line
 from retrieval.i18n import filled
 from retrieval.loaders.file_types import suffix_of
 from retrieval.text import normalise
@@ -63,17 +61,15 @@ class AllPairs:
         return found[start : start + limit], len(found)
 
     async def table(self, readers: Readers, *, kind: Kind | None = None) -> bytes:
-        """The pairs as a CSV file, a row a wording, which can be added as a document anywhere. UTF-8 with the mark by
-        which spreadsheet programs know it. No cell is a formula (owasp.org "CSV Injection")."""
-        out = io.StringIO(newline="")
-        table = csv.writer(out, quoting=csv.QUOTE_ALL)
-        table.writerow(("question", "answer", "kind", "collection", "document", "url", "date"))
+        """The pairs as a CSV file, a row a wording, which can be added as a document anywhere."""
+        rows: list[Sequence[str]] = []
         async for one in self._all(readers, kind):
             row = one.row
             about = (one.pair.answer, one.kind, row.collection, row.name, row.url or "", row.changed_at or "")
             for question in (one.pair.question, *one.also):
-                table.writerow(["\n".join(map(harmless_line, text.splitlines())) for text in (question, *about)])
-        return out.getvalue().encode("utf-8-sig")
+                rows.append((question, *about))
+        headings = ("question", "answer", "kind", "collection", "document", "url", "date")
+        return spreadsheet.table(headings, rows, cell=spreadsheet.harmless_lines)
 
     async def edit(self, who: Reviewer, person: Curator, one: ListedPair, question: str, answer: str) -> None:
         """Put a file's pair or a model's into other words, which are found at once. Raises NotAllowedError; LookupError

@@ -10,6 +10,8 @@ from bot.records import AuditRecord
 from bot.store.engine import Store, change, rows, storable
 from bot.store.schema import audit
 
+_TRACES = select(audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
+
 
 class Audit(Store):
     """The traces of privileged acts."""
@@ -20,14 +22,12 @@ class Audit(Store):
 
     async def listed(self, *, limit: int | None = None) -> list[AuditRecord]:
         """Newest first."""
-        columns = (audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
-        wanted = select(*columns).order_by(audit.c.at.desc(), audit.c.id.desc()).limit(limit)
+        wanted = _TRACES.order_by(audit.c.at.desc(), audit.c.id.desc()).limit(limit)
         return [AuditRecord(**row._mapping) for row in await rows(self._engine, wanted)]
 
     async def latest(self, action: str, subjects: Collection[str]) -> dict[str, AuditRecord]:
         """By subject, the last time that this was done to it."""
-        columns = (audit.c.actor, audit.c.action, audit.c.subject, audit.c.result, audit.c.at)
-        wanted = select(*columns).where(audit.c.action == action, audit.c.subject.in_(subjects))
+        wanted = _TRACES.where(audit.c.action == action, audit.c.subject.in_(subjects))
         found = await rows(self._engine, wanted.where(audit.c.result != "refused").order_by(audit.c.at, audit.c.id))
         return {row.subject: AuditRecord(**row._mapping) for row in found}
 

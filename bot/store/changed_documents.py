@@ -12,11 +12,10 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, null, select, 
 from agent.events import Answered, PageChange
 from bot.access import default_scope
 from bot.records import ChangedPage
-from bot.store.conversations import answered, incoming
+from bot.store.conversations import Conversation, answered, conversation, incoming
 from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import answers, changed_documents, documents, notices, sources, turns
 from bot.store.withdrawal import posted, rewrite, show_again
-from bot.types import Incoming
 
 KEPT = timedelta(days=90)  # an older answer is left as it is
 AT_ONCE = 100
@@ -33,15 +32,6 @@ class ChangedDocument:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class RestingAnswer:
-    """An answer that cites a document, and the question."""
-
-    turn: str
-    asked: Incoming
-    answered: Answered
-
-
 class ChangedDocuments(Store):
     """Raises StoreError."""
 
@@ -50,7 +40,7 @@ class ChangedDocuments(Store):
         found = await rows(self._engine, select(changed_documents).order_by(changed_documents.c.at).limit(AT_ONCE))
         return [ChangedDocument(row.document, row.name, row.before, row.at) for row in found]
 
-    async def resting(self, document: str, now: datetime) -> list[RestingAnswer]:
+    async def resting(self, document: str, now: datetime) -> list[Conversation]:
         """The answers that stand in a thread, as its last, and cite the document, none older than `KEPT`."""
         cited = (sources.c.turn == turns.c.id) & (sources.c.document == document) & sources.c.cited
         wanted = (
@@ -62,7 +52,7 @@ class ChangedDocuments(Store):
             .order_by(turns.c.sequence)
         )
         found = await rows(self._engine, wanted)
-        return [RestingAnswer(row._mapping[turns.c.id], incoming(row), answered(row)) for row in found]
+        return [conversation(row) for row in found]
 
     async def settle(
         self,

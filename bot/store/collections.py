@@ -1,15 +1,14 @@
 """Collections of documents: what each is about, and how much of it somebody may read."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.batching import WriteBatcher
-from bot.store.documents import make_collection
-from bot.store.engine import execute, insert, rows, write
+from bot.store.documents import make_collection, new_collection
+from bot.store.engine import execute, rows, write
 from bot.store.schema import collections, documents, moves
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
@@ -75,16 +74,12 @@ class Collections:
 
     async def create(self, name: str, description: str) -> bool:
         """Make a collection. False, and nothing changes: there is one of that name, whoever may read it."""
-        made = insert(self._engine, collections).values(
-            name=name, description=description, created_at=datetime.now(UTC)
-        )
+        made = new_collection(self._engine, name, description)
         return bool(await execute(self._engine, made.on_conflict_do_nothing(index_elements=["name"])))
 
     async def describe(self, name: str, description: str) -> None:
         """Make a collection, or give it another description."""
-        made = insert(self._engine, collections).values(
-            name=name, description=description, created_at=datetime.now(UTC)
-        )
+        made = new_collection(self._engine, name, description)
         described = made.on_conflict_do_update(index_elements=["name"], set_={"description": description})
         await execute(self._engine, described)
 

@@ -70,9 +70,8 @@ class Conversations(Store):
     async def get(self, turn: str) -> Conversation | None:
         """A turn that has its answer; None when it has none or is not known."""
         wanted = select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)
-        for row in await rows(self._engine, wanted):
-            return Conversation(turn, incoming(row), answered(row), row._mapping[answers.c.answered_at])
-        return None
+        found = await rows(self._engine, wanted)
+        return conversation(found[0]) if found else None
 
     async def hidden(self, turn: str, readers: Readers) -> set[str]:
         """Of the documents that a turn found those that are there and that these readers may not read: their names."""
@@ -171,6 +170,12 @@ def answered(row: Any) -> Answered:
         turn=values[answers.c.turn],
         changes=tuple(PageChange(**change) for change in values[answers.c.changes] or ()),
     )
+
+
+def conversation(row: Any) -> Conversation:
+    """From a row of both tables."""
+    values: RowMapping = row._mapping
+    return Conversation(values[turns.c.id], incoming(row), answered(row), values[answers.c.answered_at])
 
 
 def incoming(row: Any) -> Incoming:

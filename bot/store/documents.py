@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, true, update
@@ -142,7 +141,7 @@ class Documents:
             if before is not None and before.name != row.name:
                 await db.run_sync(rename_citations, row.id, before.name, row.name)
             if before is not None and before.scope != row.scope:
-                await db.run_sync(withdraw, {row.id: row.name}, now, partial(_reads, scope=row.scope))
+                await db.run_sync(withdraw, {row.id: row.name}, now, lambda scopes: row.scope in scopes)
             if before is not None and before.markdown != row.markdown and self._living:
                 await db.run_sync(note_change, {row.id: row.name}, before.markdown, now)
             await db.execute(
@@ -217,14 +216,11 @@ def _drop_private(db: Connection, left: Iterable[Any]) -> None:
     db.execute(delete(collections).where(collections.c.name.in_(private), ~used))
 
 
-def _reads(scopes: frozenset[str], *, scope: str) -> bool:
-    return scope in scopes
-
-
 async def make_collection(db: AsyncConnection, name: str) -> None:
     """Inside the caller's transaction: a collection exists from its first document on."""
-    await db.execute(
-        insert(db, collections)
-        .values(name=name, description="", created_at=datetime.now(UTC))
-        .on_conflict_do_nothing(index_elements=["name"])
-    )
+    await db.execute(new_collection(db, name).on_conflict_do_nothing(index_elements=["name"]))
+
+
+def new_collection(db: AsyncEngine | AsyncConnection, name: str, description: str = "") -> Any:
+    """An INSERT, which says nothing yet of one that is there."""
+    return insert(db, collections).values(name=name, description=description, created_at=datetime.now(UTC))

@@ -28,7 +28,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
 from bot.errors import StoreError
-from bot.store.engine import alone, at_leisure, change, on_server, rows
+from bot.store.engine import alone, at_leisure, change, execute, on_server, rows
+from bot.store.feedback import words_of
 from bot.store.followed import leave_out
 from bot.store.schema import (
     answers,
@@ -190,7 +191,7 @@ class Erasure:
             await change(self._engine, partial(_delete_turns, ids=[row.id for row in some]))
         votes = await self._forget_votes(platform, person)
         added = update(documents).where(documents.c.author == person).values(author="")
-        authored = await change(self._engine, lambda db: db.execute(added).rowcount)
+        authored = await execute(self._engine, added)
         await change(self._engine, partial(_delete_acts, platform=platform, person=person))
         who = f"{platform}:{person}"
         threads = await change(self._engine, lambda db: leave_out(db, who, datetime.now(UTC)))
@@ -220,8 +221,7 @@ class Erasure:
             for row in await rows(self._engine, select(*keys, *texts).where(named)):
                 values = {column.name: _without(row._mapping[column], person) for column in texts}
                 same = and_(*(key == row._mapping[key] for key in keys))
-                changed = update(table).where(same).values(**values)
-                await change(self._engine, partial(Connection.execute, statement=changed))
+                await execute(self._engine, update(table).where(same).values(**values))
                 total += 1
         return total
 
@@ -360,8 +360,7 @@ def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
     db.execute(delete(questions).where(reported, questions.c.turn.not_in(still), questions.c.resolved_at.is_(None)))
     db.execute(update(questions).where(reported).values(detail=""))
     for turn in still:
-        said = (": ".join(filter(None, (row.reason, row.text.strip()))) for row in left if row.turn == turn)
-        detail = "\n".join(filter(None, said))
+        detail = words_of(row for row in left if row.turn == turn)
         db.execute(update(questions).where(reported, questions.c.turn == turn).values(detail=detail))
 
 

@@ -1,8 +1,10 @@
 """Votes on answers: one a person and turn, changeable; a thumbs-down is a miss as long as it stands."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy import Row, delete, func, select, true, update
+from sqlalchemy import delete, func, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.engine import Store, insert, rows, storable, write
@@ -70,7 +72,7 @@ async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
     if not downs:
         await db.execute(delete(questions).where(reported))
         return
-    detail = "\n".join(filter(None, (_said(row) for row in downs)))
+    detail = words_of(downs)
     asked = (
         await db.execute(
             select(turns.c.text, turns.c.link, answers.c.searched, answers.c.confidence)
@@ -93,5 +95,7 @@ async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
     await db.execute(update(questions).where(reported).values(detail=detail))
 
 
-def _said(down: Row[tuple[object, ...]]) -> str:
-    return ": ".join(part for part in (down.reason, down.text.strip()) if part)
+def words_of(downs: Iterable[Any]) -> str:
+    """The words of thumbs-down, a line each; "" without any."""
+    said = (": ".join(filter(None, (down.reason, down.text.strip()))) for down in downs)
+    return "\n".join(filter(None, said))

@@ -5,7 +5,7 @@ A running job belongs to its owner until the lease on it passes (`bot.store.leas
 R45."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -113,11 +113,7 @@ class PairJobs(Store):
             db.execute(pair_jobs.insert().values(**row, state="running", made_at=now, changed_at=now))
             db.execute(
                 pair_chunks.insert(),
-                [
-                    {"job": job, "place": at, "state": "todo", "document": spot.document, "version": spot.version}
-                    | {"chunk": spot.chunk}
-                    for at, spot in enumerate(spots)
-                ],
+                [{"job": job, "place": at, "state": "todo"} | asdict(spot) for at, spot in enumerate(spots)],
             )
             add_trace(db, trace)
 
@@ -246,12 +242,11 @@ class PairJobs(Store):
         What was under way when a job was paused is stored too.
         """
         mine = select(pair_jobs.c.state).where(_held(job, owner)).with_for_update()
-        spot = task.spot
-        about = {"job": job, "place": task.place, "document": spot.document, "version": spot.version}
+        about = {"job": job, "place": task.place} | asdict(task.spot)
         its = and_(pair_chunks.c.job == job, pair_chunks.c.place == task.place, pair_chunks.c.state == "todo")
         values = [
             about
-            | {"chunk": spot.chunk, "position": at, "question": storable(one.question), "answer": storable(one.answer)}
+            | {"position": at, "question": storable(one.question), "answer": storable(one.answer)}
             | {"state": "pending", "marked": one.marked, "edited": False, "made_at": now}
             for at, one in enumerate(made)
         ]

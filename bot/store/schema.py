@@ -536,9 +536,8 @@ traces = Table(
     Column("turn", ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True),
     Column("ordinal", Integer, primary_key=True),
     Column("ms", Integer, nullable=False),  # since work on it was taken up, waiting included
-    Column(
-        "kind", String(12), nullable=False
-    ),  # began | thought | tool_call | tool_result | draft | reflection | answer
+    # began | thought | tool_call | tool_result | draft | reflection | answer
+    Column("kind", String(12), nullable=False),
     Column("event", Text, nullable=True),  # JSON
 )
 

@@ -13,14 +13,11 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
-    Select,
     and_,
     bindparam,
     case,
-    exists,
     func,
     not_,
-    or_,
     select,
     tuple_,
     update,
@@ -34,7 +31,7 @@ from bot.store.conversations import answered, incoming, keep_answers
 from bot.store.engine import at_place, change, execute, insert, look, on_server, rows, storable
 from bot.store.erasure import forget_answer, forget_searches
 from bot.store.leases import free, lease, present, renew
-from bot.store.schema import answers, messages, posts, turns
+from bot.store.schema import answers, turns
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
 from bot.store.withdrawal import empty_steps, posted, withdraw_from
@@ -144,7 +141,8 @@ class TurnStore:
 
         def start(db: Connection) -> Started | Blocked:
             # The open turns of the thread are locked together, so that on PostgreSQL too only one starter decides.
-            queue = db.execute(_open_in_thread(claimed.message)).all()
+            here = and_(at_place(turns, claimed.message.place), turns.c.thread == claimed.message.thread)
+            queue = db.execute(_OPEN_ONES.where(here)).all()
             mine = next((row for row in queue if row.id == claimed.id and row.owner == owner), None)
             if mine is None:
                 raise LostError(claimed.id)
@@ -266,8 +264,8 @@ class TurnStore:
 
     async def cancel(self, message: Incoming) -> bool:
         """Close a question that has no answer yet, whoever works on it: its owner has lost it. Was it open?"""
-        closed = update(turns).where(_unanswered(message)).values(state="done", owner=None, lease_until=None)
-        return bool(await execute(self._engine, closed))
+        open_one = update(turns).where(turns.c.claim == claim_key(message), turns.c.state.in_(("waiting", "running")))
+        return bool(await execute(self._engine, open_one.values(state="done", owner=None, lease_until=None)))
 
     async def amend(self, message: Incoming, *, now: datetime) -> bool:
         """Put new words to a question and take it from whoever works on it. One that is answered is open again, without
@@ -311,8 +309,8 @@ class TurnStore:
 
     async def deleted(self, platform: str) -> list[Claimed]:
         """The questions of a platform that were taken back while something is still posted of them."""
-        posted = or_(exists().where(posts.c.about == turns.c.id), exists().where(messages.c.about == turns.c.id))
-        wanted = select(turns).where(turns.c.deleted_at.is_not(None), turns.c.platform == platform, posted)
+        left = (turns.c.deleted_at.is_not(None), turns.c.platform == platform, posted(turns.c.id))
+        wanted = select(turns).where(*left)
         found = await rows(self._engine, wanted.order_by(turns.c.sequence))
         return [Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in found]
 
@@ -352,20 +350,6 @@ def _wording(text: str) -> str:
 
 def _mine(turn: str, owner: str) -> ColumnElement[bool]:
     return and_(turns.c.id == turn, turns.c.owner == owner)
-
-
-def _unanswered(message: Incoming) -> ColumnElement[bool]:
-    return and_(turns.c.claim == claim_key(message), turns.c.state.in_(("waiting", "running")))
-
-
-def _in_thread(message: Incoming) -> ColumnElement[bool]:
-    return and_(at_place(turns, message.place), turns.c.thread == message.thread)
-
-
-def _open_in_thread(message: Incoming) -> Select[Any]:
-    return (
-        select(turns).where(_in_thread(message), turns.c.state != "done").order_by(turns.c.sequence).with_for_update()
-    )
 
 
 def _new(turn: str, message: Incoming, owner: str, now: datetime, until: datetime, started: bool) -> dict[str, Any]:
@@ -437,6 +421,7 @@ def _take(
     return taken
 
 
+_OPEN_ONES = select(turns).where(turns.c.state != "done").order_by(turns.c.sequence).with_for_update()
 _STOPPED = case((turns.c.state == "running", "waiting"), else_=turns.c.state)  # what its owner left runs no more
 
 # What every turn runs is put together once: that takes SQLAlchemy longer than the statement takes the database.

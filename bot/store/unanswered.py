@@ -121,7 +121,7 @@ class UnansweredQuestions:
         """The open questions: those of `scopes` in words, the rest as a count."""
         is_open = questions.c.resolved_at.is_(None)
         theirs = questions.c.scope.in_(scopes)
-        wanted = select(*_MISS).where(is_open, theirs).order_by(questions.c.asked_at.desc(), questions.c.id.desc())
+        wanted = select(*_MISS).where(is_open, theirs).order_by(*_NEWEST)
         counted = select(count(theirs), count(~theirs)).where(is_open)
         async with read(self._engine) as db:
             rows = (await db.execute(wanted.limit(limit))).all()
@@ -136,13 +136,7 @@ class UnansweredQuestions:
         asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
         within = questions.c.resolved_at.is_(None) & or_(asked, again)
         theirs = questions.c.scope.in_(scopes)
-        wanted = (
-            select(*_MISS, turns.c.platform, turns.c.workspace, turns.c.author)
-            .join(turns, turns.c.id == questions.c.turn)
-            .where(within, theirs)
-            .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
-            .limit(limit)
-        )
+        wanted = _ASKED.where(within, theirs).limit(limit)
         hidden = select(func.count(questions.c.turn.distinct())).where(within, ~theirs)
         shown = select(func.count()).where(within, theirs)
         async with read(self._engine) as db:
@@ -154,14 +148,7 @@ class UnansweredQuestions:
         searched: that would tell what somebody asked."""
         alike = _alike(wanted)
         theirs = alike & questions.c.scope.in_(scopes) & _about(wanted)
-        listed = (
-            select(*_MISS, turns.c.platform, turns.c.workspace, turns.c.author)
-            .join(turns, turns.c.id == questions.c.turn)
-            .where(theirs)
-            .order_by(questions.c.asked_at.desc(), questions.c.id.desc())
-            .limit(limit)
-            .offset(offset)
-        )
+        listed = _ASKED.where(theirs).limit(limit).offset(offset)
         shown = select(func.count()).select_from(questions).where(theirs)
         hidden = select(func.count()).select_from(questions).where(alike, questions.c.scope.not_in(scopes))
         async with read(self._engine) as db:
@@ -233,6 +220,12 @@ _MISS = (
     )
     .label("follows"),
 )
+_NEWEST = (questions.c.asked_at.desc(), questions.c.id.desc())
+_ASKED = (
+    select(*_MISS, turns.c.platform, turns.c.workspace, turns.c.author)
+    .join(turns, turns.c.id == questions.c.turn)
+    .order_by(*_NEWEST)
+)
 
 
 def add_misses(db: Connection, misses: Sequence[MissedQuestion]) -> None:
@@ -283,8 +276,7 @@ def _about(wanted: WantedQuestions) -> ColumnElement[bool]:
 
 
 def _question(row: Any) -> Question:
-    values = dict(row._mapping)
-    return Question(**(values | {"searched": tuple(values["searched"])}))
+    return Question(**{**row._mapping, "searched": tuple(row.searched)})
 
 
 def _doubted(row: Any) -> Doubted:

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Literal
 
-from sqlalchemy import Connection, bindparam, case, func, select
+from sqlalchemy import Connection, bindparam, case, func, literal, select
 
 from agent.events import Cost
-from bot.store.engine import Store, change, insert, rows
+from bot.store.engine import Store, change, execute, insert, rows
 from bot.store.schema import refusals, turns, usage
 from bot.store.turns import claim_key
 from bot.types import Incoming
@@ -80,18 +80,9 @@ class Usage(Store):
 
     async def refuse(self, message: Incoming, reason: Reason) -> None:
         """A claimed question is refused for its pace: it slows nobody's next one."""
-        turn = select(turns.c.id, bindparam("reason", type_=refusals.c.reason.type)).where(
-            turns.c.claim == bindparam("claim")
-        )
-
-        def store(db: Connection) -> None:
-            refused = insert(db, refusals).from_select(["turn", "reason"], turn)
-            db.execute(
-                refused.on_conflict_do_nothing(index_elements=["turn"]),
-                {"claim": claim_key(message), "reason": reason},
-            )
-
-        await change(self._engine, store, durable=False)
+        turn = select(turns.c.id, literal(reason)).where(turns.c.claim == claim_key(message))
+        refused = insert(self._engine, refusals).from_select(["turn", "reason"], turn)
+        await execute(self._engine, refused.on_conflict_do_nothing(index_elements=["turn"]), durable=False)
 
 
 _SUMS = tuple(Cost.__dataclass_fields__)

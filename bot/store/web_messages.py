@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import Connection, and_, delete, exists, func, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
-from bot.store.engine import change, insert, on_server, rows, storable
+from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import documents, messages
 from bot.store.signals import Signals
 from retrieval.types import Readers
@@ -23,11 +23,11 @@ News = Callable[[tuple[str, int | None, int] | None], None]
 """Called with the room, thread and id of a message that another process changed; with None when some may have been."""
 
 
-class Messages:
+class Messages(Store):
     """All raise StoreError. What is changed here the other processes of the database hear of."""
 
     def __init__(self, engine: AsyncEngine, signals: Signals) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self._signals = signals
 
     def listen(self, news: News) -> None:
@@ -38,22 +38,17 @@ class Messages:
         """Something about it changed that is kept elsewhere."""
         await self._signals.say_now(_CHANNEL, _news(message))
 
-    @property
-    def shared(self) -> bool:
-        """Whether other processes may have this database open too."""
-        return on_server(self._engine)
-
     # -- people ------------------------------------------------------------------------------------------------------
 
     async def post(
         self, room: str, author: str, text: str, thread: int | None, data: Mapping[str, Any]
     ) -> RoomMessage | None:
         """Keep what a person wrote. None: the room has no such thread."""
-        root = select(messages.c.id).where(_root(room, thread))
+        root = and_(messages.c.room == room, messages.c.id == thread, messages.c.thread.is_(None))
         values = _values(room, thread, author, "text", text, data)
 
         def post(db: Connection) -> RoomMessage | None:
-            if thread is not None and db.execute(root).first() is None:
+            if thread is not None and db.scalar(select(messages.c.id).where(root)) is None:
                 return None
             return self._told(db, db.execute(insert(db, messages).values(values).returning(messages)).one())
 
@@ -130,7 +125,8 @@ class Messages:
         """
         reply = messages.alias("reply")
         goes_on = exists().where(reply.c.thread == messages.c.id, reply.c.deleted_at.is_(None))
-        here = messages.c.thread.is_(None) if thread is None else _in_thread(thread)
+        whole_thread = or_(messages.c.id == thread, messages.c.thread == thread)
+        here = messages.c.thread.is_(None) if thread is None else whole_thread
         shown = or_(messages.c.deleted_at.is_(None), and_(messages.c.thread.is_(None), goes_on))
         wanted = select(messages).where(messages.c.room == room, here, shown)
         if before is not None:
@@ -232,14 +228,6 @@ def _delete_where(db: Connection, kinds: Sequence[MessageKind], wanted: Any) -> 
 
 
 # -- parts of statements -----------------------------------------------------------------------------------------------
-
-
-def _root(room: str, thread: int | None) -> ColumnElement[bool]:
-    return and_(messages.c.room == room, messages.c.id == thread, messages.c.thread.is_(None))
-
-
-def _in_thread(thread: int) -> ColumnElement[bool]:
-    return or_(messages.c.id == thread, messages.c.thread == thread)
 
 
 def _values(

@@ -11,7 +11,8 @@ from datetime import UTC, datetime, tzinfo
 from agent.events import Answered, Citation, PageChange
 from agent.grounding.outdated import PageRechecked, recheck
 from bot.records import ChangedPage, DocumentRow
-from bot.store.changed_documents import ChangedDocument, ChangedDocuments, RestingAnswer
+from bot.store.changed_documents import ChangedDocument, ChangedDocuments
+from bot.store.conversations import Conversation
 from bot.texts import changed_pages_text
 from bot.waiting import again_and_again
 from retrieval.text import language_of
@@ -108,7 +109,7 @@ class LivingAnswers:
             return None
         return _Page(row.name, before or "", row, now)
 
-    def _rechecked(self, one: RestingAnswer, page: _Page) -> Answered:
+    def _rechecked(self, one: Conversation, page: _Page) -> Answered:
         """The answer as it is shown from now on; the very same where nothing of it is concerned."""
         answer = one.answered
         cited = [each for each in answer.citations if each.document == page.name]

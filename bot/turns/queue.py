@@ -25,9 +25,8 @@ log = logging.getLogger(__name__)
 
 QUEUE = 5
 LEASE = timedelta(seconds=15)
-LATER = timedelta(
-    hours=1
-)  # for an edit that a platform does not take: Discord counts those of old messages by the hour
+# For an edit that a platform does not take: Discord counts those of old messages by the hour.
+LATER = timedelta(hours=1)
 POLL_SECONDS = 0.5
 
 Clock = Callable[[], datetime]

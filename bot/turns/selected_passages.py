@@ -17,7 +17,7 @@ from agent.strategies.selected_passages import GivenPassages
 from bot.knowledge.documents import KnowledgeBase
 from bot.turns.budget import Budget
 from bot.turns.turns import DEADLINE_SECONDS
-from bot.types import Actor, Audience, Incoming, Place
+from bot.types import PRIVATE, Actor, Incoming, Place
 from retrieval.i18n import Language, Text
 from retrieval.types import Hit, RAGToolError, Readers
 
@@ -79,7 +79,7 @@ class AnswerFrom:
         )
         one = uuid.uuid4().hex
         place = Place(actor.platform, actor.workspace, "-")
-        asked = Incoming(place, one, one, actor.id, question, Audience("private"), language=language)
+        asked = Incoming(place, one, one, actor.id, question, PRIVATE, language=language)
         ask = Ask(question, language, deadline=asyncio.get_running_loop().time() + DEADLINE_SECONDS)
         if (refusal := await self._budget.refusal(asked, language)) is not None:
             yield Answered(refusal, outcome="declined")

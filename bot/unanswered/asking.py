@@ -21,7 +21,7 @@ from bot.store.asks import Asks, PersonAsk, Reason
 from bot.store.conversations import Conversation, Conversations
 from bot.store.documents import Documents
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
-from bot.types import Actor, Audience, Card, CardRow, Link, Place, Question, Recipient
+from bot.types import PUBLIC, Actor, Audience, Card, CardRow, Link, Place, Question, Recipient
 from bot.unanswered.digest import SearchDocuments
 from bot.unanswered.digest_card import offers, safe_link, shortened
 from bot.unanswered.expert_answers import ANSWERS, UNTOLD
@@ -337,7 +337,7 @@ class Asking:
             log.warning("somebody cannot be asked any more: %s", error)
             await self._asks.drop(ask.turn)
             if question.scope == TEAM:
-                audience = Audience("public")
+                audience = PUBLIC
                 await self._bring(reach, kept, question, audience, ask.by, besides={ask.recipient})
         except ConnectionError as error:
             log.warning("a question for somebody could not be sent (%s); trying again", error)
@@ -347,10 +347,8 @@ class Asking:
     async def _send(self, reach: Reach, ask: PersonAsk, question: Question, kept: Conversation, to: Recipient) -> None:
         """Raises LookupError, ConnectionError."""
         asker = "" if ask.reason == "channel" else await self._asker(reach, kept)  # a channel is told no names
-        whom = hashlib.sha256(ask.recipient.encode()).hexdigest()[
-            :8
-        ]  # whoever is asked instead gets a card of their own
-        await reach.post(to, await self._card(ask.reason, question, to, asker), about=f"ask:{ask.turn}:{whom}")
+        whom = hashlib.sha256(ask.recipient.encode()).hexdigest()  # whoever is asked instead gets a card of their own
+        await reach.post(to, await self._card(ask.reason, question, to, asker), about=f"ask:{ask.turn}:{whom[:8]}")
         await self._asks.sent(ask.turn, self._clock())
 
     async def _candidates(

@@ -5,6 +5,7 @@ What people wrote is data on a card: one line, without control characters. Each 
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
@@ -96,10 +97,10 @@ def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
 
 def plain(shown: Card) -> str:
     """For a terminal."""
-    rows = [
-        line for row in shown.rows for line in ("", row.text, *_indented(row), *(f"   {one.url}" for one in row.links))
-    ]
-    return "\n".join((shown.title, *shown.lines, *rows, *(("", *shown.foot) if shown.foot else ())))
+    lines = [shown.title, *shown.lines]
+    for row in shown.rows:
+        lines += ["", row.text, *(f"   {under}" for under in (*row.details, *(one.url for one in row.links)))]
+    return "\n".join((*lines, *(("", *shown.foot) if shown.foot else ())))
 
 
 def as_json(digest: Digest) -> dict[str, Any]:
@@ -116,10 +117,7 @@ def as_json(digest: Digest) -> dict[str, Any]:
                 "askers": group.askers,
                 "programs": group.programs,
                 "reasons": dict(group.reasons),
-                "documents": [
-                    {"document": one.document, "collection": one.collection, "url": one.url, "relevance": one.relevance}
-                    for one in group.documents
-                ],
+                "documents": [asdict(one) for one in group.documents],
                 "links": list(group.links),
                 "ids": list(group.ids),
                 "reference": group.reference,
@@ -129,7 +127,7 @@ def as_json(digest: Digest) -> dict[str, Any]:
             }
             for group in digest.groups
         ],
-        "most_asked": [{"question": one.question, "count": one.count, "link": one.link} for one in digest.most],
+        "most_asked": [asdict(one) for one in digest.most],
         "minutes_saved": digest.totals.sure * MINUTES,
         "more_groups": digest.more_groups,
         "more_questions": digest.more_questions,
@@ -300,7 +298,3 @@ def shortened(text: str, longest: int) -> str:
     """People's text as one line of a card."""
     line = clean_line(text, longest + 1)
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
-
-
-def _indented(row: CardRow) -> tuple[str, ...]:
-    return tuple(f"   {detail}" for detail in row.details)

@@ -4,10 +4,6 @@ What was asked in a place that the readers do not see is a number. Source: produ
 """
 
 import asyncio
-import csv
-import io
-import re
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +15,7 @@ from bot.store.unanswered import AskedQuestion, UnansweredQuestions, Week
 from bot.texts import REASONS, STATES
 from bot.turns.trace import Trace, TracedHit
 from bot.types import Question
+from bot.unanswered import spreadsheet
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.digest import Group, SearchDocuments, as_group, urgency
 from retrieval.embeddings.base import EmbeddingClient
@@ -197,20 +194,12 @@ _HEADINGS = Text(
     en="number,asked,state,reason,question,detail,searched,best relevance,link,closed",
     ja="番号,日時,状態,理由,質問,補足,検索先,最高関連度,リンク,対応日時",
 )
-_NEXT = re.compile(r"(;)(?=\W*[=+\-@＝＋－＠−])")
-_UNSEEN = ("C", "Z")  # categories of controls, formats and spaces
 
 
 def as_csv(questions: Sequence[Question], language: Language, timezone: tzinfo) -> bytes:
-    """In UTF-8 with a byte order mark, without which Excel in Japan reads Shift_JIS; a question a line.
-
-    No cell is a formula. Source: owasp.org "CSV Injection".
-    """
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
-    writer.writerow(_HEADINGS.to(language).split(","))
-    for one in questions:
-        cells = (
+    """A question a line."""
+    rows = (
+        (
             str(one.id),
             _moment(one.asked_at, timezone),
             STATES[state_of(one)].to(language),
@@ -222,25 +211,9 @@ def as_csv(questions: Sequence[Question], language: Language, timezone: tzinfo) 
             one.link or "",
             _moment(one.resolved_at, timezone),
         )
-        writer.writerow([harmless(cell) for cell in cells])
-    return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8", "replace")
-
-
-def harmless(cell: str) -> str:
-    """The text of a cell that every spreadsheet takes for text, on one line, since a program that cuts at semicolons
-    takes a line break for the end of a row."""
-    return harmless_line(" ".join(cell.split()))
-
-
-def harmless_line(text: str) -> str:
-    """One line of a cell with its spaces: with an apostrophe before what begins like a formula, also behind spaces and
-    signs that are not seen, and behind a semicolon."""
-    line = "".join(sign for sign in text.expandtabs(4) if unicodedata.category(sign) != "Cc")
-    seen = next((sign for sign in line if unicodedata.category(sign)[0] not in _UNSEEN), "")
-    formula = (
-        unicodedata.normalize("NFKC", seen)[:1] in ("=", "+", "-", "@") or unicodedata.category(seen or "a") == "Pd"
+        for one in questions
     )
-    return ("'" if formula or seen == "−" else "") + _NEXT.sub(r"\1'", line)
+    return spreadsheet.table(_HEADINGS.to(language).split(","), rows)
 
 
 def _moment(at: datetime | None, timezone: tzinfo) -> str:

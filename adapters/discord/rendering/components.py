@@ -12,7 +12,7 @@ from typing import Any
 
 import discord
 
-from adapters.discord.rendering.markdown import escaped
+from adapters.discord.rendering.markdown import LIMIT, escaped
 from adapters.markdown.events import STEPS, one_line, shortened
 from adapters.shared import asking, expert_answers, ingestion
 from adapters.shared.digest_cards import LISTED
@@ -57,7 +57,6 @@ def steps_button(language: Language) -> Button:
     return button(STEPS.to(language), STEPS_BUTTON)
 
 
-CONTENT = 2_000
 MESSAGES = 3  # that one card may take
 _FOOT, _ROW, _LINKS, _COUNT = 600, 1_300, 600, 40  # characters
 _PIECE = 400  # of one line that has to be cut
@@ -71,14 +70,14 @@ def card_texts(card: Card) -> list[str]:
     for number, row in enumerate(card.rows):
         drawn = row_text(row)
         last = len(texts) == MESSAGES
-        if len(texts[-1]) + len(drawn) + 2 <= CONTENT - (len(foot) + _COUNT if last else 0):
+        if len(texts[-1]) + len(drawn) + 2 <= LIMIT - (len(foot) + _COUNT if last else 0):
             texts[-1] += f"\n\n{drawn}"
         elif not last:
             texts.append(drawn)
         else:
             texts[-1] += f"\n-# … +{len(card.rows) - number}"
             break
-    if foot and len(texts[-1]) + len(foot) + 1 > CONTENT:
+    if foot and len(texts[-1]) + len(foot) + 1 > LIMIT:
         texts.append(foot)
     elif foot:
         texts[-1] += f"\n{foot}"
@@ -101,7 +100,7 @@ def pieces(head: str, text: str) -> list[str]:
     for line in text.strip().splitlines():
         for at in range(0, max(1, len(line)), _PIECE):
             part = escaped(line[at : at + _PIECE])
-            if len(found[-1]) + len(part) + 1 <= CONTENT:
+            if len(found[-1]) + len(part) + 1 <= LIMIT:
                 found[-1] += part if at else f"\n{part}"
             else:
                 found.append(part)

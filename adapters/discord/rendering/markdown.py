@@ -220,9 +220,8 @@ def _inline(text: str) -> str:
         pieces += [_literal(text[done:start]), shown]
         done = end
     joined = "".join([*pieces, _literal(text[done:])])
-    return _JOINED.sub(
-        lambda found: r"\://" if found[0] == "://" else found[0], joined
-    )  # "http:" and "//" met only now
+    # "http:" and "//" met only now.
+    return _JOINED.sub(lambda found: r"\://" if found[0] == "://" else found[0], joined)
 
 
 def _marks(emphases: Iterable[Emphasis]) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from adapters.discord.rendering.components import steps_button
 from adapters.discord.rendering.markdown import escaped
@@ -17,20 +17,17 @@ from adapters.markdown.events import StepSummary, shortened, step_text, thinking
 from adapters.shared.debounce import Writer
 from agent.events import Step
 from bot.errors import StoreError
-from bot.types import Post, has_answer
+from bot.types import Post, StepsShown, has_answer
 from bot.waiting import Sleep
 from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 
-Shown = Literal["live", "verbose", "off"]
 
 EVERY_SECONDS = 1.0  # between two edits of a message; Source: field.md #11
 STEP = 600  # characters of one step: nobody reads more of a thought in a thread
 ROOM = 1_900  # characters of one message, which takes 2,000
-SPARE = (
-    1  # of the messages that a channel takes at once: discord.py keeps the answer to the last one until there are more
-)
+SPARE = 1  # of the messages a channel takes at once: discord.py keeps the answer to the last one until there are more
 AGAIN_SECONDS = 1.0  # after which it is looked whether the channel takes more
 SMALL = "-# "
 CUT = f"{SMALL}…"  # in the place of steps that have no room any more
@@ -52,7 +49,7 @@ class Steps:
     steps for which there is no message left go into the last one that is there, by an edit."""
 
     def __init__(
-        self, saying: TurnMessages, *, steps: Shown, language: Language, turn: str, sleep: Sleep = asyncio.sleep
+        self, saying: TurnMessages, *, steps: StepsShown, language: Language, turn: str, sleep: Sleep = asyncio.sleep
     ) -> None:
         self._saying = saying
         self._steps = steps

@@ -36,12 +36,11 @@ from adapters.discord.transport.errors import (
 )
 from adapters.shared.rate_limit import Bucket, Limit, Priority
 from bot.types import PostKind
-from bot.waiting import stopped
+from bot.waiting import Sleep, stopped
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
-Sleep = Callable[[float], Awaitable[None]]
 T = TypeVar("T")
 Buttons = Sequence[discord.ui.Button[Any]]
 
@@ -269,9 +268,9 @@ class DiscordApi:
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    async def message(self, channel: str, message: str) -> Json:
-        """A message as it is now."""
-        return await self._again("read", channel, lambda: _json(self._http.get_message(int(channel), int(message))))
+    async def exists(self, channel: str, message: str) -> None:
+        """Raises GoneError for a message that is not there."""
+        await self._again("read", channel, lambda: self._http.get_message(int(channel), int(message)))
 
     async def call(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         """Anything else that is safe to repeat."""
@@ -287,7 +286,7 @@ class DiscordApi:
         """Our message that says this, or has these buttons. Which nonce a message had cannot be asked."""
         wanted = {each.custom_id for each in buttons if each.custom_id}
         me = self._client.user.id if self._client.user else 0
-        newest = await self._again("read", channel, lambda: _list(self._http.logs_from(int(channel), _LOOK)))
+        newest = await self._again("read", channel, lambda: self._http.logs_from(int(channel), _LOOK))
         for message in newest:
             ours = str(message["author"]["id"]) == str(me) and "interaction_metadata" not in message
             same = str(message.get("content") or "").strip() == content.strip() != ""
@@ -321,9 +320,7 @@ class DiscordApi:
             if len(self._barred) >= _REMEMBERED:
                 self._barred = {key: kept for key, kept in self._barred.items() if kept[0] > now}
             self._barred[what, channel] = (now + BARRED_SECONDS, error.code)
-            level = (
-                logging.INFO if error.code == NO_DIRECT else logging.WARNING
-            )  # theirs to decide, not a missing right
+            level = logging.INFO if error.code == NO_DIRECT else logging.WARNING  # theirs to decide, no missing right
             log.log(level, "Discord bars us in channel %s (%s); it is left alone for a while", channel, error)
         elif isinstance(cause, discord.HTTPException) and cause.status == 429 and cause.code != OLD_EDITS:
             self._quiet_until = now + BANNED_SECONDS  # discord.py waits by itself for every 429 but Cloudflare's
@@ -381,16 +378,6 @@ class DiscordApi:
 
     async def _pause(self, seconds: float) -> None:
         await self._sleep(seconds * (0.5 + random.random() / 2))
-
-
-async def _json(call: Awaitable[Any]) -> Json:
-    found: Json = await call
-    return found
-
-
-async def _list(call: Awaitable[Any]) -> list[Json]:
-    found: list[Json] = await call
-    return found
 
 
 def _body(content: str, buttons: Buttons) -> Json:

@@ -16,8 +16,9 @@ from adapters.shared import asking, ingestion
 from adapters.shared.digest_cards import LISTED
 from adapters.shared.feedback import DOWN, UP, Vote
 from adapters.slack.context import SlackContext
-from adapters.slack.rendering.markdown import escaped
-from adapters.slack.transport.api import Mark, SlackError
+from adapters.slack.rendering.mrkdwn import escaped
+from adapters.slack.transport.errors import SlackError
+from adapters.slack.transport.idempotency import Mark
 from bot.types import Card, CardRow, Link, Post
 from retrieval.i18n import Language, Text
 

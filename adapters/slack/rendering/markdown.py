@@ -19,15 +19,12 @@ from adapters.slack.rendering.mrkdwn import (
     HIDDEN,
     address,
     cleaned,
-    escaped,
     joinless,
     mrkdwn,
     settled,
     table_text,
 )
 from agent.links import visible
-
-__all__ = ["FIRST", "LIMIT", "PLAIN", "Rendered", "escaped", "messages", "mrkdwn", "plain_messages", "slack_markdown"]
 
 LIMIT = 10_000
 """Characters of `markdown` blocks in a message: Slack takes 12,000, about 13,200 with all other blocks, and 10,000 in

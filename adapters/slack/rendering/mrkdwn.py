@@ -152,8 +152,6 @@ def _list(tokens: Iterator[Token], number: int | None, depth: int) -> str:
     for token in tokens:
         if token.type in ("bullet_list_close", "ordered_list_close"):
             break
-        if token.type != "list_item_open":
-            continue
         mark = _BULLETS[min(depth, 2)] if number is None else f"{number}."
         number = None if number is None else number + 1
         first, *rest = _blocks(tokens, "list_item_close", depth + 1) or [""]

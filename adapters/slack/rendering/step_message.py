@@ -15,17 +15,10 @@ from typing import Any, Literal
 
 from adapters.markdown.events import shortened, step_text
 from adapters.shared.rate_limit import CallTicket, Priority
-from adapters.slack.rendering.markdown import escaped
-from adapters.slack.transport.api import (
-    GoneError,
-    Mark,
-    NotSent,
-    RefusedError,
-    SlackApi,
-    SlackError,
-    StreamOver,
-    UnreachableError,
-)
+from adapters.slack.rendering.mrkdwn import escaped
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.errors import GoneError, NotSent, RefusedError, SlackError, StreamOver, UnreachableError
+from adapters.slack.transport.idempotency import Mark
 from agent.events import Drafted, Step, Thought, ToolCalled, ToolReturned
 from bot.bot import Bot
 from bot.types import Place, Post, PostKind

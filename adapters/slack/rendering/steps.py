@@ -8,11 +8,10 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from adapters.markdown.events import STEPS, StepSummary, thinking
 from adapters.shared.debounce import Writer
-from adapters.slack.rendering.markdown import escaped
+from adapters.slack.rendering.mrkdwn import escaped
 from adapters.slack.rendering.step_message import (
     PLAIN,
     SealedError,
@@ -27,16 +26,15 @@ from adapters.slack.rendering.step_message import (
     take_away,
     weight,
 )
-from adapters.slack.transport.api import GoneError, NotSent, RefusedError, SlackError, StreamOver, UnreachableError
+from adapters.slack.transport.errors import GoneError, NotSent, RefusedError, SlackError, StreamOver, UnreachableError
 from agent.events import Step
 from bot.errors import StoreError
-from bot.types import Post, has_answer
+from bot.types import Post, StepsShown, has_answer
 from bot.waiting import Sleep
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
 
-Shown = Literal["live", "verbose", "off"]
 
 EVERY_SECONDS = 2.0  # between two edits of a message
 ROLL_SECONDS = 240.0  # Slack ends a stream after about five minutes
@@ -68,7 +66,7 @@ class Steps:
         self,
         turn: Turn,
         *,
-        steps: Shown,
+        steps: StepsShown,
         language: Language,
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,

@@ -17,7 +17,7 @@ from adapters.slack.setup import manifest
 from adapters.slack.transport.channel_names import CHANNEL_ID, channels
 from bot.config.dotenv import ProbeError, digest_channel
 from bot.config.settings import Settings
-from bot.config.tokens import SLACK_APP_AT, SLACK_BOT_AT
+from bot.config.tokens import APP_TOKEN, BOT_TOKEN, SLACK_APP_AT, SLACK_BOT_AT
 from bot.doctor.data import heard
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
 from retrieval.i18n import Text, filled
@@ -116,8 +116,6 @@ _NEW_APP = Text(
 _KIND = Text(
     en="{name} holds a token of another kind than {wanted}.", ja="{name} に入っているのは{wanted}ではありません。"
 )
-_BOT_KIND = Text(en="a bot token (xoxb-)", ja="ボットトークン（xoxb-）")
-_APP_KIND = Text(en="an app-level token (xapp-)", ja="アプリレベルトークン（xapp-）")
 _NO_CONNECTIONS = Text(
     en="SLACK_APP_TOKEN has not the scope connections:write.",
     ja="SLACK_APP_TOKEN にスコープ connections:write がありません。",
@@ -220,7 +218,7 @@ def web_client(token: str, api_url: str | None) -> "AsyncWebClient":
 
 
 async def call(client: "AsyncWebClient", method: str, **params: str) -> tuple[dict[str, Any], Any]:
-    """The answer and its headers. Raises RefusedError."""
+    """The answer and its headers. Raises CheckRefusedError."""
     import aiohttp
     from slack_sdk.errors import SlackApiError
 
@@ -237,10 +235,8 @@ async def call(client: "AsyncWebClient", method: str, **params: str) -> tuple[di
 
 
 def _code(response: Any) -> str:
-    data, status = (
-        getattr(response, "data", None),
-        getattr(response, "status_code", 0) or getattr(response, "status", 0),
-    )
+    data = getattr(response, "data", None)
+    status = getattr(response, "status_code", 0) or getattr(response, "status", 0)
     code = data.get("error") if isinstance(data, dict) else None
     if isinstance(code, str) and _CODE.fullmatch(code):
         return code
@@ -275,7 +271,7 @@ async def connects(app_token: str, api_url: str | None) -> None:
 
 
 def _said(code: str, name: str, method: str) -> ProbeError:
-    where, wanted = (SLACK_BOT_AT, _BOT_KIND) if name == "SLACK_BOT_TOKEN" else (SLACK_APP_AT, _APP_KIND)
+    where, wanted = (SLACK_BOT_AT, BOT_TOKEN) if name == "SLACK_BOT_TOKEN" else (SLACK_APP_AT, APP_TOKEN)
     copy = filled(_COPY, name=name, where=where)
     match code:
         case "invalid_auth" | "not_authed":
@@ -377,7 +373,7 @@ async def digest(client: "AsyncWebClient", bot: SlackBot, channel: str) -> list[
 
 
 async def _channels(client: "AsyncWebClient", bot: SlackBot) -> list[Named]:
-    """Raises RefusedError."""
+    """Raises CheckRefusedError."""
 
     async def page(**arguments: str) -> dict[str, Any]:
         return (await call(client, "conversations.list", **arguments))[0]

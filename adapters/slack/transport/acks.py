@@ -16,7 +16,7 @@ from slack_bolt.response import BoltResponse
 
 from adapters.slack.context import SlackContext
 from adapters.slack.rendering.block_kit import Json, notice_modal
-from adapters.slack.transport.api import SlackError
+from adapters.slack.transport.errors import SlackError
 from bot.waiting import beside
 from retrieval.i18n import Text
 

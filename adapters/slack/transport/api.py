@@ -21,36 +21,11 @@ from adapters.shared.rate_limit import CallTicket, Clock, Priority
 from adapters.slack.transport import idempotency
 from adapters.slack.transport.api_call import CALL_SECONDS, Caller, Edits
 from adapters.slack.transport.directory import Directory
-from adapters.slack.transport.errors import (
-    CredentialsError,
-    GoneError,
-    NotSent,
-    RefusedError,
-    SlackError,
-    StreamOver,
-    UnknownOutcome,
-    UnreachableError,
-    UnsupportedError,
-)
+from adapters.slack.transport.errors import CredentialsError, SlackError
 from adapters.slack.transport.idempotency import Mark, post_marked
 from adapters.slack.transport.rate_limits import Shared
 from adapters.slack.transport.response_url import API, Addresses, Responses
 from bot.waiting import Sleep
-
-__all__ = [
-    "CredentialsError",
-    "GoneError",
-    "Mark",
-    "Me",
-    "NotSent",
-    "RefusedError",
-    "SlackApi",
-    "SlackError",
-    "StreamOver",
-    "UnknownOutcome",
-    "UnreachableError",
-    "UnsupportedError",
-]
 
 log = logging.getLogger(__name__)
 _sdk = logging.getLogger(f"{__name__}.sdk")

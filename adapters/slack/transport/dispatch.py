@@ -12,9 +12,7 @@ from slack_bolt.response import BoltResponse
 
 log = logging.getLogger(__name__)
 
-NOT_STORED = (
-    503  # a middleware's answer to an event that could not be stored: not acknowledged, so Slack sends it again
-)
+NOT_STORED = 503  # a middleware's answer to an event that is not stored, nor acknowledged: Slack sends it again
 
 
 async def dispatch(app: AsyncApp, kind: str, **request: Any) -> BoltResponse:

@@ -61,6 +61,10 @@ class ApiContext:
     lag: prometheus.Lag = field(default_factory=prometheus.Lag)
     platforms: Callable[[], Mapping[str, bool]] = dict
 
+    def language(self, request: Request) -> Language:
+        """The asker's."""
+        return language_asked(request.headers.get("accept-language", ""), self.app.settings.language)
+
 
 def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     """The application that a server runs; `routers` add what only some callers may use."""
@@ -75,16 +79,12 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
         redirect_slashes=False,
         responses=_described(400, 401, 500, 503),
     )
-    default = context.app.settings.language
     routes = [*api.routes]
-
-    def speaking(request: Request) -> Language:
-        return language_asked(request.headers.get("accept-language", ""), default)
 
     def handles(*errors: type[Exception]) -> Callable[[Callable[[Any, Language], JSONResponse]], None]:
         def add(answer: Callable[[Any, Language], JSONResponse]) -> None:
             async def handler(request: Request, error: Exception) -> JSONResponse:
-                return answer(error, speaking(request))
+                return answer(error, context.language(request))
 
             for kind in errors:
                 api.add_exception_handler(kind, handler)
@@ -98,14 +98,14 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
 
     async def unrouted(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
-        return _unrouted(request, error, routes).response(speaking(request))
+        return _unrouted(request, error, routes).response(context.language(request))
 
     async def unexpected(request: Request, error: Exception) -> Response:
         raise error  # the guard answers it, as all that fails; Starlette's own answer is a plain text
 
     api.add_exception_handler(HTTPException, unrouted)
     api.add_exception_handler(Exception, unexpected)
-    for router in (_answers(context, speaking), _documents(context, speaking), _state(context), *routers):
+    for router in (_answers(context), _documents(context), _state(context), *routers):
         api.include_router(router)
         routes += router.routes
     return api
@@ -192,13 +192,10 @@ async def body(request: Request, model: type[M]) -> M:
         raise _wrong_fields([{"loc": one["loc"] or ("body",)} for one in errors]) from None
 
 
-Speaking = Callable[[Request], Language]
-
-
 # -- questions ------------------------------------------------------------------------------------------------------
 
 
-def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
+def _answers(context: ApiContext) -> APIRouter:
     app, router = context.app, APIRouter()
 
     @router.post(
@@ -214,12 +211,12 @@ def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
             },
             **_described(403, 404, 408, 413, 415, 422),
         },
-        openapi_extra=_body({JSON: schemas.schema(schemas.ChatQuestion)}),
+        openapi_extra=_body({JSON: schemas.ChatQuestion.model_json_schema()}),
     )
     async def chat(request: Request) -> Response:
         asked = await body(request, schemas.ChatQuestion)
         collections = tuple(asked.collections) if asked.collections is not None else None
-        await app.check(None, asked.strategy, collections, speaking(request))
+        await app.check(None, asked.strategy, collections, context.language(request))
         session = asked.session_id or uuid.uuid4().hex
         message = Incoming(
             place=PLACE,
@@ -275,7 +272,7 @@ def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
     ) -> Any:
         chosen = tuple(collection) if collection else None
-        await app.knowledge.check(chosen, READERS, speaking(request))
+        await app.knowledge.check(chosen, READERS, context.language(request))
         return views.search_json(await app.knowledge.search(query, READERS, chosen, mode=mode, limit=limit))
 
     @router.get("/unanswered", summary="The questions nobody could answer yet", response_model=schemas.UnansweredList)
@@ -288,9 +285,9 @@ def _answers(context: ApiContext, speaking: Speaking) -> APIRouter:
 # -- documents ------------------------------------------------------------------------------------------------------
 
 
-def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
+def _documents(context: ApiContext) -> APIRouter:
     app, router = context.app, APIRouter()
-    form = schemas.schema(schemas.FileForm)
+    form = schemas.FileForm.model_json_schema()
     form["properties"] = {"file": {"type": "string", "contentMediaType": "application/octet-stream"}} | {
         name: one["anyOf"][0] for name, one in form["properties"].items()
     }
@@ -306,7 +303,7 @@ def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
             200: {"model": schemas.AddedDocument, "description": "Its new version is there, or it had not changed."},
             **_described(403, 408, 413, 415, 422),
         },
-        openapi_extra=_body({JSON: schemas.schema(schemas.TextDocument), FORM: form}),
+        openapi_extra=_body({JSON: schemas.TextDocument.model_json_schema(), FORM: form}),
     )
     async def add(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() == FORM:
@@ -339,7 +336,7 @@ def _documents(context: ApiContext, speaking: Speaking) -> APIRouter:
     )
     async def listed(request: Request, collection: schemas.Collection | None = None) -> Any:
         if collection is not None:
-            await app.knowledge.check((collection,), READERS, speaking(request))
+            await app.knowledge.check((collection,), READERS, context.language(request))
         return views.documents_json(await app.knowledge.documents(READERS, collection))
 
     @router.get(
@@ -410,7 +407,7 @@ def _state(context: ApiContext) -> APIRouter:
         responses={503: {"model": schemas.Readiness, "description": "A part does not work; it is named."}},
     )
     async def readyz(request: Request) -> Response:
-        language = language_asked(request.headers.get("accept-language", ""), app.settings.language)
+        language = context.language(request)
         parts, troubles = await _parts(context)
         states = set(parts.values())
         status = "unready" if "failed" in states else "ready" if states == {"ok"} else "degraded"

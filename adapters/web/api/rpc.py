@@ -4,7 +4,6 @@
 """
 
 import uuid
-from collections.abc import Callable
 from datetime import date
 from typing import Annotated, Any
 
@@ -14,22 +13,20 @@ from pydantic import ValidationError
 from adapters.terminal.channel import AUDIENCE, AUTHOR, PASSING
 from adapters.web.api import errors, schemas
 from adapters.web.api.errors import Problem
-from adapters.web.api.routes import JSON, body
-from adapters.web.api.streaming import EventStream, Replies
-from bot.app import Application
+from adapters.web.api.routes import JSON, ApiContext, body
+from adapters.web.api.streaming import EventStream
 from bot.cli.operations import Operations
 from bot.operations.backup import BackupError
 from bot.turns.event_json import packed
 from bot.types import Incoming
 from bot.waiting import finished
-from retrieval.i18n import Language
 
 FILE = "application/octet-stream"
 KINDS = {"/commands/ingest": (FILE,), "/commands/*": (JSON,)}
 
 
-def make_orders(app: Application, replies: Replies, speaking: Callable[[Request], Language]) -> APIRouter:
-    router = APIRouter(prefix="/commands", include_in_schema=False)
+def make_orders(context: ApiContext) -> APIRouter:
+    app, router = context.app, APIRouter(prefix="/commands", include_in_schema=False)
 
     @router.post("/ask")
     async def ask(request: Request) -> Response:
@@ -45,7 +42,7 @@ def make_orders(app: Application, replies: Replies, speaking: Callable[[Request]
             strategy=asked.strategy,
             collections=asked.collections,
         )
-        return EventStream(replies, message, packed)
+        return EventStream(context.replies, message, packed)
 
     @router.post("/ingest")
     async def ingest(
@@ -57,14 +54,14 @@ def make_orders(app: Application, replies: Replies, speaking: Callable[[Request]
         folder: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$")] = None,
     ) -> Any:
         day, data = changed_at.isoformat() if changed_at else None, await request.body()
-        return await Operations(app, speaking(request)).ingest(name, data, collection, scope, day, folder)
+        return await Operations(app, context.language(request)).ingest(name, data, collection, scope, day, folder)
 
     @router.post("/{command}")
     async def call(request: Request, command: str) -> Any:
         arguments = await body(request, schemas.Arguments)
         await finished(app.knowledge.close())  # the measurements of searches before it are in what it shows
         try:
-            return await Operations(app, speaking(request))(command, **arguments.root)
+            return await Operations(app, context.language(request))(command, **arguments.root)
         except (KeyError, ValidationError) as error:
             raise Problem(422, "not_offered", errors.NO_COMMAND) from error
         except BackupError as error:

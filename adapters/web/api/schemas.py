@@ -177,10 +177,5 @@ class Readiness(BaseModel):
     why: dict[str, str] = {}
 
 
-def schema(model: type[BaseModel]) -> dict[str, Any]:
-    """For a body that is read by hand."""
-    return model.model_json_schema()
-
-
 class Arguments(RootModel[dict[str, Any]]):
     """The arguments a command is called with."""

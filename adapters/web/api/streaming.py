@@ -50,7 +50,7 @@ class Replies:
             raise
 
     async def answer(self, message: Incoming, receive: Receive) -> Answered | None:
-        """The turn's answer; None when it ended without one. Raises GoneError."""
+        """The turn's answer; None when it ended without one. Raises ReaderGoneError."""
         async with self.put(message) as events, _watching(receive) as gone:
             while (event := await _next(events, gone)) is not None:
                 if isinstance(event, Answered):
@@ -143,7 +143,8 @@ async def _left(receive: Receive) -> None:
 async def _next(
     events: "asyncio.Queue[Event | None]", gone: "asyncio.Future[None]", patience: float | None = None
 ) -> Event | Literal["waiting"] | None:
-    """The next event, or `waiting` when there is none within `patience` seconds. Raises GoneError."""
+    """The next event, or `waiting` when there is none within `patience` seconds. Raises
+    ReaderGoneError."""
     coming = asyncio.ensure_future(events.get())
     either: list[asyncio.Future[Any]] = [coming, gone]
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from adapters.web.channel.rooms import PLATFORM, WORKSPACE, audience, room
 from adapters.web.paths import ROOT
 from bot.records import RoomMessage
-from bot.types import Audience, Incoming, Place
+from bot.types import UNKNOWN, Audience, Incoming, Place
 
 _NAME = "".join(
     f"[{letter}{letter.upper()}{chr(ord(letter) + 0xFEE0)}{chr(ord(letter.upper()) + 0xFEE0)}]" for letter in "kotae"
@@ -79,7 +79,7 @@ def audience_of(name: str) -> Audience:
     try:
         return audience(room(name))
     except LookupError:
-        return Audience("unknown")
+        return UNKNOWN
 
 
 def link(message: RoomMessage, address: str) -> str | None:

@@ -7,7 +7,7 @@ Source: product.md §1; reliability.md R6 and R10.
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from adapters.markdown.events import EMPTY, StepSummary, changes_markdown, doubt_line, shortened, step_text, thinking
 from adapters.port import GoneError, PostError, TurnView
@@ -15,14 +15,12 @@ from adapters.web.channel.messages import Board
 from agent.events import Answered, Step
 from bot.errors import StoreError
 from bot.records import BotMessage, RoomMessage
-from bot.types import Claimed
+from bot.types import Claimed, StepsShown
 from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 
 STEP = 600  # characters of one step: nobody reads more of a thought in a thread
-
-Shown = Literal["live", "verbose", "off"]
 
 
 class NotKeptError(PostError):
@@ -49,7 +47,7 @@ class WebThread(TurnView):
         board: Board,
         claimed: Claimed,
         *,
-        steps: Shown,
+        steps: StepsShown,
         language: Language,
         answered: Callable[[], Awaitable[None]],
     ) -> None:

@@ -6,12 +6,14 @@ from typing import cast
 
 from nicegui import ui
 
+from adapters.shared.expert_answers import ANSWER, QUESTION
 from adapters.web.channel.rooms import actor
 from adapters.web.pages.qa_pairs.reviewer import standing
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
+from adapters.web.pages.shared.components import WORDS
 from adapters.web.pages.shared.curators import person, readers_of
-from adapters.web.pages.shared.dialogs import buttons, confirmed, form
+from adapters.web.pages.shared.dialogs import SAVE, buttons, confirmed, form
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.pages.shared.live import kept_live
 from adapters.web.visitor import Site, Visitor
@@ -37,16 +39,13 @@ _KINDS: Mapping[Kind, Text] = {
     "file": Text(en="rows of files", ja="ファイルの行"),
     "model": Text(en="the model", ja="モデルが作成"),
 }
-_WORDS = Text(en="Words in the question, answer or document name", ja="質問・回答・文書名に含まれる語句")
 _CSV = Text(en="As a CSV file", ja="CSV で保存")
-_DOCUMENT, _CHUNK = "/documents?document={id}", "&chunk={chunk}"
 _WRITTEN = Text(en="written by {author} on {day}", ja="{author} が {day} に回答")
 _UNSIGNED = Text(en="written on {day}", ja="{day} に回答")
 _EDITED = Text(en="edited by {editor} on {day}", ja="{editor} が {day} に編集")
 _ALSO = Text(en="also asked as", ja="ほかの聞き方")
 _OPEN = Text(en="Where it was answered", ja="回答した場所")
-_EDIT, _SAVE = Text(en="Edit", ja="編集"), Text(en="Save", ja="保存")
-_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
+_EDIT = Text(en="Edit", ja="編集")
 _UNTIL = Text(
     en="If this file is added again with other words, those count.",
     ja="このファイルが別の内容でもう一度登録されると、その内容が優先されます。",
@@ -96,15 +95,12 @@ class _Pairs:
             kind = chosen(asked, "kind", kinds, "")
             self._kind = ui.select(kinds, value=kind, label=_KIND.to(language), on_change=self._first).mark("kind")
             words = asked.get("words", "")[:200]
-            self._words = ui.input(_WORDS.to(language), value=words, on_change=self._first).classes("col-grow")
+            self._words = ui.input(WORDS.to(language), value=words, on_change=self._first).classes("col-grow")
             self._words.props("debounce=400 clearable maxlength=200").mark("words")
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps").mark("csv")
         self._listed = ui.column().classes("full-width")
         await self._fill()
-        await kept_live(self._state, self._fill)
-
-    async def _state(self) -> int:
-        return await self._knowledge.generation()
+        await kept_live(self._knowledge.generation, self._fill)
 
     async def _first(self) -> None:
         self._start = 0
@@ -186,7 +182,7 @@ class _Pairs:
             ui.label(one.pair.answer).classes("kotae-pre")
             with ui.row().classes("items-baseline kotae-about"):
                 ui.label(_KINDS[one.kind].to(language)).classes("kotae-quiet")
-                address = _DOCUMENT.format(id=row.id) + _CHUNK.format(chunk=one.written.chunk)
+                address = components.in_document(row.id, one.written.chunk)
                 ui.link(row.name, address).classes("kotae-pre")
                 ui.label(f"{row.collection} · {readers_of(row.scope, self._who)}").classes("kotae-quiet")
             if may:
@@ -197,9 +193,9 @@ class _Pairs:
     def _edit_pair(self, one: ListedPair) -> None:
         language = self._who.language
         with form(self._ground, _EDIT, language) as dialog:
-            question = ui.textarea(_QUESTION.to(language), value=one.pair.question).classes("full-width")
+            question = ui.textarea(QUESTION.to(language), value=one.pair.question).classes("full-width")
             question.props("outlined autogrow").mark("question")
-            answer = ui.textarea(_ANSWER.to(language), value=one.pair.answer).classes("full-width")
+            answer = ui.textarea(ANSWER.to(language), value=one.pair.answer).classes("full-width")
             answer.props("outlined autogrow").mark("answer")
             if one.kind == "file":
                 ui.label(_UNTIL.to(language)).classes("kotae-quiet")
@@ -213,7 +209,7 @@ class _Pairs:
                     dialog.close()
                     await self._fill()
 
-            buttons(dialog, _SAVE, save, language)
+            buttons(dialog, SAVE, save, language)
 
     async def _remove(self, one: ListedPair) -> None:
         language = self._who.language
@@ -242,7 +238,7 @@ class _Pairs:
         with form(self._ground, _EDIT, language) as dialog:
             for wording in one.wordings:
                 ui.label(wording).classes("kotae-pre")
-            answer = ui.textarea(_ANSWER.to(language), value=one.answer).classes("full-width")
+            answer = ui.textarea(ANSWER.to(language), value=one.answer).classes("full-width")
             answer.props("outlined autogrow")
             ui.label(_TOLD.to(language)).classes("kotae-quiet")
 
@@ -253,7 +249,7 @@ class _Pairs:
                         dialog.close()
                         await self._fill()
 
-            buttons(dialog, _SAVE, save, language)
+            buttons(dialog, SAVE, save, language)
 
     async def _take_back(self, one: ExpertAnswer) -> None:
         language = self._who.language

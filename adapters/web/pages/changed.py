@@ -5,7 +5,7 @@ from functools import partial
 
 from nicegui import ui
 
-from adapters.web import markdown
+from adapters.web.pages.shared.components import prose
 from adapters.web.pages.shared.layout import Page
 from adapters.web.pages.shared.live import live_list
 from adapters.web.visitor import Site, Visitor
@@ -47,7 +47,7 @@ class _Changed:
     def _card(self, one: ChangedPage) -> None:
         language = self._who.language
         with ui.element("div").classes("kotae-card"):
-            ui.html(markdown.html(changes_text([one.change], language))).classes("kotae-prose")
+            prose(changes_text([one.change], language))
             ui.label(_ANSWERS.to(language, n=len(one.answers))).classes("text-weight-medium")
             for turn, question in one.answers[:MOST]:
                 ui.link(question, f"/trace/{turn}").classes("kotae-wrap")

@@ -254,11 +254,8 @@ def _share(part: int, whole: int, language: Language) -> str:
 def _latency(latency: Latency, unit: str) -> str:
     if latency.p50 is None or latency.p95 is None:
         return "–"
-    return (
-        f"{latency.p50:.2f} / {latency.p95:.2f} {unit}"
-        if unit == "s"
-        else f"{latency.p50:.0f} / {latency.p95:.0f} {unit}"
-    )
+    places = 2 if unit == "s" else 0
+    return f"{latency.p50:.{places}f} / {latency.p95:.{places}f} {unit}"
 
 
 PAGE = Page("/metrics", _TITLE, "insights", _build)

@@ -6,11 +6,12 @@ Source: seeds/1_react_reflection.md; product.md §1.
 from nicegui import ui
 from starlette.requests import Request
 
-from adapters.markdown.events import LABELS
+from adapters.markdown.events import LABELS, STEPS, VERDICTS
+from adapters.shared.expert_answers import ANSWER, QUESTION
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page
 from adapters.web.visitor import Site, Visitor
-from agent.events import Drafted, Reflected, Thought, ToolCalled, ToolReturned, Verdict
+from agent.events import Drafted, Reflected, Thought, ToolCalled, ToolReturned
 from bot.texts import OUTCOMES
 from bot.turns.trace import Kind, Trace, TracedHit, TracedStep
 from bot.unanswered.digest_card import safe_link
@@ -21,13 +22,11 @@ _MISSING = Text(
     en="There is no such answer here: it was deleted, is not finished yet, or belongs to a place you cannot read.",
     ja="該当する回答がありません。削除されたか、まだ完了していないか、閲覧できない場所の回答です。",
 )
-_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
 _ANSWER_GONE = Text(
     en="The answer quotes a document that was forgotten or that you cannot read, so it is not shown.",
     ja="削除された、または閲覧できない文書を引用しているため、回答を表示しません。",
 )
 _THREAD = Text(en="To the thread", ja="スレッドを開く")
-_STEPS = Text(en="Steps", ja="途中経過")
 _NO_STEPS = Text(en="No steps were kept for this answer.", ja="この回答の途中経過は記録されていません。")
 _OUTCOME = Text(en="Outcome", ja="結果")
 _MODEL = Text(en="Model, strategy", ja="モデル・戦略")
@@ -48,11 +47,6 @@ _KINDS: dict[Kind, Text] = {
     "draft": LABELS[Drafted],
     "reflection": LABELS[Reflected],
     "answer": Text(en="✅ Answer", ja="✅ 回答"),
-}
-_VERDICTS: dict[Verdict, Text] = {
-    "keep": Text(en="keep", ja="このまま採用"),
-    "revise": Text(en="revise", ja="修正"),
-    "reject": Text(en="reject", ja="不採用"),
 }
 _AT = Text(en="at {at:.2f} s, took {seconds:.2f} s", ja="{at:.2f} 秒時点、所要 {seconds:.2f} 秒")
 _FAILED = Text(en="failed", ja="失敗")
@@ -78,11 +72,11 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
         components.empty(_MISSING.to(who.language))
         return
     language = who.language
-    components.heading(_QUESTION.to(language))
+    components.heading(QUESTION.to(language))
     ui.label(found.question).classes("kotae-pre text-body1")
     if (link := safe_link(found.link)) is not None:
         ui.link(_THREAD.to(language), link)
-    components.heading(_ANSWER.to(language))
+    components.heading(ANSWER.to(language))
     if found.unsure and found.outcome == "answered":
         components.doubt(language)
     if found.answer is None:
@@ -92,7 +86,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     if found.marked:
         ui.label(_MARKED.to(language)).classes("kotae-warn")
     _numbers(found, language)
-    components.heading(_STEPS.to(language))
+    components.heading(STEPS.to(language))
     if not found.steps:
         components.empty(_NO_STEPS.to(language))
     for step in found.steps:
@@ -126,7 +120,7 @@ def _step(step: TracedStep, language: Language) -> None:
         with ui.row().classes("items-baseline"):
             ui.label(_KINDS[step.kind].to(language)).classes("text-weight-bold")
             if step.verdict is not None:
-                ui.badge(_VERDICTS[step.verdict].to(language), outline=True)
+                ui.badge(VERDICTS[step.verdict].to(language), outline=True)
             if step.failed:
                 ui.label(_FAILED.to(language)).classes("kotae-bad")
             ui.label(_AT.to(language, at=step.at, seconds=step.seconds)).classes("kotae-quiet")

@@ -70,9 +70,8 @@ class _List:
         self._site = site
         self._who = who
         self._page = 1
-        self._ground = ui.element("div").classes(
-            "kotae-ground"
-        )  # of dialogs, which outlive the rows they were opened from
+        # Of dialogs, which outlive the rows they were opened from.
+        self._ground = ui.element("div").classes("kotae-ground")
 
     async def build(self, asked: Mapping[str, str]) -> None:
         """`asked`: the filters, as the address has them."""

@@ -22,7 +22,6 @@ from adapters.mcp.endpoint import PATH, McpEndpoint
 from adapters.port import Webhook
 from adapters.terminal.channel import PASSING
 from adapters.web.api import routes, rpc
-from adapters.web.api.errors import language_asked
 from adapters.web.api.routes import ApiContext, make_api
 from adapters.web.api.rpc import make_orders
 from adapters.web.api.streaming import Replies
@@ -38,7 +37,6 @@ from bot.cli.remote import SOCKET
 from bot.programs.programs import PLACE as MCP_PLACE
 from bot.turns.turns import Turns
 from bot.waiting import again_and_again
-from retrieval.i18n import Language
 
 log = logging.getLogger(__name__)
 
@@ -95,13 +93,8 @@ async def serving(
 
 
 def _for_commands(context: ApiContext) -> ASGIApp:
-    language = context.app.settings.language
-
-    def speaking(request: Request) -> Language:
-        return language_asked(request.headers.get("accept-language", ""), language)
-
-    inside = make_api(context, make_orders(context.app, context.replies, speaking))
-    return Guard(inside, kinds={**routes.KINDS, **rpc.KINDS}, language=language, local=True)
+    inside = make_api(context, make_orders(context))
+    return Guard(inside, kinds={**routes.KINDS, **rpc.KINDS}, language=context.app.settings.language, local=True)
 
 
 def _for_programs(

@@ -57,9 +57,8 @@ _OTHER = frozenset(
 _GRAMMAR = _AUXILIARY | _DETERMINERS | _PRONOUNS | frozenset(_PREPOSITIONS) | _CASES | _OTHER
 _STOPS = frozenset("?!.,;:\n")
 _PARTICLES = frozenset({"over", "back", "up", "out", "off", "down", "in", "on"})
-_BESIDE = frozenset(
-    {"+may", "+need", "-not", "+exist", "+past", "+should", "+future", "+case"}
-)  # not of a noun's phrase
+# Not of a noun's phrase.
+_BESIDE = frozenset({"+may", "+need", "-not", "+exist", "+past", "+should", "+future", "+case"})
 _ADJECTIVES = frozenset({"limit", "minimum", "new", "old"})
 _IRREGULAR = {"children": "child", "monthly": "month", "weekly": "week", "yearly": "year", "daily": "day"}
 _SINGULAR = frozenset(

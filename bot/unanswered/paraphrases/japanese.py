@@ -39,15 +39,13 @@ _AFTER_TE = frozenset(
     {"貰う", "頂く", "呉れる", "上げる", "居る", "有る", "見る", "置く", "仕舞う", "行く", "来る", "良い", "欲しい"}
 )
 _SERVED = frozenset({"貰う", "頂く", "呉れる", "上げる"})
-_OFFERED = frozenset(
-    {"invite", "add", "approve", "create", "get", "発行", "付与", "request"}
-)  # whoever asks does not do it
+# Whoever asks does not do it.
+_OFFERED = frozenset({"invite", "add", "approve", "create", "get", "発行", "付与", "request"})
 _SUFFIXES = {"先": "+place", "日": "+day", "者": "+er", "方": "+way"}  # 連絡先, 支給日, 申請者, 使い方
 _CASES = frozenset({"時", "際", "場合", "とき", "折"})
 _COUNTERS = {"分": "minute", "時間": "hour", "日": "day", "回": "times", "人": "people"}
-_SAID_OF = frozenset(
-    {"+need", "+may", "-unneeded", "-forbidden", "+exist"}
-)  # what ends a question of yes or no without a か
+# What ends a question of yes or no without a か.
+_SAID_OF = frozenset({"+need", "+may", "-unneeded", "-forbidden", "+exist"})
 
 
 @dataclass(frozen=True, slots=True)

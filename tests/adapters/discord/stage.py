@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from adapters.discord.rendering.steps import EVERY_SECONDS, Shown
+from adapters.discord.rendering.steps import EVERY_SECONDS
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.gateway import Client, Identifies
 from adapters.discord.turn_view import DiscordThread
 from agent.events import Event
-from bot.types import Audience, Claimed, Incoming, Place
+from bot.types import Audience, Claimed, Incoming, Place, StepsShown
 from retrieval.i18n import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
 from tests.fakes.discord_client import pointed_at
@@ -31,7 +31,7 @@ class Stage:
         self.hours = Hours(EVERY_SECONDS)
         self.turn = "turn-1"
 
-    def view(self, steps: Shown = "live", language: Language = "en") -> DiscordThread:
+    def view(self, steps: StepsShown = "live", language: Language = "en") -> DiscordThread:
         place = Place("discord", GUILD, GENERAL)
         link = f"https://discord.com/channels/{GUILD}/{GENERAL}/{self.asked}"
         text = "How long do refunds take?" if language == "en" else "返金には何日かかりますか？"
@@ -48,7 +48,7 @@ class Stage:
             sleep=self.hours.sleep,
         )
 
-    async def play(self, events: Iterable[Event], steps: Shown = "live", language: Language = "en") -> None:
+    async def play(self, events: Iterable[Event], steps: StepsShown = "live", language: Language = "en") -> None:
         """A whole turn, at once."""
         await play(self.view(steps, language), events)
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import discord
 import pytest
 
-from adapters.discord.rendering.components import CONTENT, MESSAGES, card_texts, pieces
+from adapters.discord.rendering.components import MESSAGES, card_texts, pieces
+from adapters.discord.rendering.markdown import LIMIT
 from bot.types import Card, CardRow, Link
 from tests.adapters.discord.gesturing import Here, gesturing
 from tests.fakes.discord_fake import ANN, FakeDiscord
@@ -191,14 +192,14 @@ def test_a_card_never_outgrows_its_messages(sign: str) -> None:
     for count in (0, 1, 4, 60):
         card = Card(sign * 300, (sign * 300,) * 5, (row,) * count, (sign * 200,) * 9)
         texts = card_texts(card)
-        assert all(0 < len(text) <= CONTENT for text in texts) and len(texts) <= MESSAGES + 1
+        assert all(0 < len(text) <= LIMIT for text in texts) and len(texts) <= MESSAGES + 1
     assert "+" in card_texts(Card("t", (), (row,) * 60, ("foot",)))[-1]
     small = Card("t", ("l",), tuple(CardRow(f"row {number}") for number in range(40)), ("foot",))
     assert "\n".join(card_texts(small)).count("row ") == 40
 
     text = "\n".join((sign * 3_000, "", sign * 30))
     found = pieces("head", text)
-    assert all(0 < len(piece) <= CONTENT for piece in found) and found[0].startswith("head\n")
+    assert all(0 < len(piece) <= LIMIT for piece in found) and found[0].startswith("head\n")
     assert "".join(found).replace("\\", "").count(sign) == (0 if sign == "\\" else 3_030)
 
 

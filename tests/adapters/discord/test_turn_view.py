@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.discord.rendering.steps import Shown
 from adapters.discord.transport.api import EVERYTHING, PRIORITIES, Mark
 from adapters.discord.transport.errors import BarredError, GoneError, HeldError, TokenError, UnreachableError
 from adapters.discord.transport.gateway import HOUR, IDENTIFIES, Client, Identifies
@@ -13,6 +12,7 @@ from adapters.discord.turn_view import answer_texts
 from adapters.port import GoneError as PortGoneError
 from adapters.shared.rate_limit import Bucket, Priority
 from agent.events import Answered, Event, Thought
+from bot.types import StepsShown
 from tests.adapters.discord.stage import EDIT, POST, THREAD, TYPING, staged
 from tests.adapters.staging import Skipping
 from tests.fakes.discord_fake import GENERAL
@@ -135,7 +135,9 @@ def rows(texts: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("answer", [ANSWER, TWO], ids=["one message", "two messages"])
 @pytest.mark.parametrize(("steps", "own"), [("verbose", 3), ("live", 1)])
-async def test_steps_leave_the_answer_its_place_in_the_rate_limit(steps: Shown, own: int, answer: Answered) -> None:
+async def test_steps_leave_the_answer_its_place_in_the_rate_limit(
+    steps: StepsShown, own: int, answer: Answered
+) -> None:
     """A window that no test outlives: what has to wait for the next one never comes."""
     thoughts = [Thought(f"Step {n}.") for n in range(12)]
     rates = {"messages:create": (5, 800.0), "messages:edit": (50, 1.0)}

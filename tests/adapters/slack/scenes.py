@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from adapters.slack.transport.api import Mark, SlackApi
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.idempotency import Mark
 from tests.adapters.slack.clocks import Time
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import Fault

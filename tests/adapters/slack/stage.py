@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from adapters.markdown.events import step_text
-from adapters.slack.rendering.steps import EVERY_SECONDS, Shown
+from adapters.slack.rendering.steps import EVERY_SECONDS
 from adapters.slack.transport.api import SlackApi
 from adapters.slack.turn_view import SlackThread
 from agent.events import Answered, Drafted, Event, Reflected, Step, Thought, ToolCalled, ToolReturned
-from bot.types import Audience, Claimed, Incoming, Place
+from bot.types import Audience, Claimed, Incoming, Place, StepsShown
 from bot.waiting import Sleep
 from retrieval.i18n import Language
 from tests.adapters.staging import Hours, Rows, Skipping, play
@@ -40,7 +40,7 @@ class Stage:
         self.turn = "turn-1"
 
     def view(
-        self, steps: Shown = "live", language: Language = "en", *, streams: bool = True, sleep: Sleep | None = None
+        self, steps: StepsShown = "live", language: Language = "en", *, streams: bool = True, sleep: Sleep | None = None
     ) -> SlackThread:
         place = Place("slack", "T0TEAM", "C1")
         message = Incoming(place, self.asked, self.asked, "U1", "?", Audience("public"), language)
@@ -55,7 +55,9 @@ class Stage:
             sleep=sleep or self.hours.sleep,
         )
 
-    async def play(self, events: Iterable[Event], steps: Shown = "live", language: Language = "en", **how: Any) -> None:
+    async def play(
+        self, events: Iterable[Event], steps: StepsShown = "live", language: Language = "en", **how: Any
+    ) -> None:
         """A whole turn, at once."""
         await play(self.view(steps, language, **how), events)
 

@@ -9,13 +9,13 @@ from typing import Any, cast
 import pytest
 
 from adapters.shared.attachments import FILES
-from adapters.slack.audience import NEW, OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Places
+from adapters.slack.audience import NEW, Places
 from adapters.slack.context import SlackContext
 from adapters.slack.thread_context import HEARD, ThreadContext
 from adapters.slack.transport.api import SlackApi
 from adapters.slack.transport.directory import MEMBERS_SECONDS
 from bot.bot import Bot
-from bot.types import Audience, Incoming
+from bot.types import OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Audience, Incoming
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error, slow
 from tests.fakes.slack_world import World

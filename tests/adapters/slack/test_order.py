@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from adapters.shared.rate_limit import CallTicket, Priority
-from adapters.slack.rendering.steps import Shown
 from adapters.slack.transport.api import SlackApi
 from agent.events import Answered, Drafted
+from bot.types import StepsShown
 from tests.adapters.slack.stage import ANSWER, LINES, NAMED, STATUS, STREAMS, TURN, Stage, again, staged
 from tests.adapters.slack.test_taken_up import _kill
 from tests.fakes.slack_gate import CUT_AFTER, Hold, error, held, ratelimited
@@ -67,7 +67,7 @@ def posts(stage: Stage) -> list[dict[str, Any]]:
     [((), "live", False), ((), "live", True), (SERVERS["old"], "live", False), (SERVERS["old"], "verbose", False)],
     ids=["stream", "stream done", "edits", "verbose"],
 )
-async def test_one_call_that_takes_long(without: tuple[str, ...], steps: Shown, done: bool) -> None:
+async def test_one_call_that_takes_long(without: tuple[str, ...], steps: StepsShown, done: bool) -> None:
     for at in range(1, 30, 4 if steps == "verbose" else 1):
         async with staged(without=without) as stage:
             hold, view = Hold(), stage.view(steps)

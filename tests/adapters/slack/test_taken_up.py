@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pytest
 
-from adapters.slack.rendering.steps import Shown
 from agent.events import Answered
+from bot.types import StepsShown
 from tests.adapters.slack.stage import (
     ANSWER,
     LINES,
@@ -38,7 +38,7 @@ SERVERS = {
 
 @pytest.mark.parametrize("steps", ["live", "verbose"])
 @pytest.mark.parametrize("without", SERVERS.values(), ids=SERVERS)
-async def test_killed_at_any_request_and_taken_up_again(without: tuple[str, ...], steps: Shown) -> None:
+async def test_killed_at_any_request_and_taken_up_again(without: tuple[str, ...], steps: StepsShown) -> None:
     for at in range(1, 20):
         async with staged(without=without) as stage:
             stage.fake.fail("*", HANG_AFTER, calls=[at])
@@ -56,7 +56,7 @@ async def test_killed_at_any_request_and_taken_up_again(without: tuple[str, ...]
 
 @pytest.mark.parametrize("steps", ["live", "verbose"])
 @pytest.mark.parametrize("when", ["before", "after"])
-async def test_killed_at_any_write_of_what_was_posted(when: Literal["before", "after"], steps: Shown) -> None:
+async def test_killed_at_any_write_of_what_was_posted(when: Literal["before", "after"], steps: StepsShown) -> None:
     for at in range(1, 40):
         rows = Mortal(at, when)
         async with staged(rows=rows) as stage:
@@ -97,7 +97,7 @@ class Mortal(Rows):
             await asyncio.Event().wait()
 
 
-async def _until_killed(stage: Stage, steps: Shown, death: Coroutine[Any, Any, Any]) -> bool:
+async def _until_killed(stage: Stage, steps: StepsShown, death: Coroutine[Any, Any, Any]) -> bool:
     """Plays a turn until the process dies, if it does."""
     view = stage.view(steps)
 
@@ -130,7 +130,7 @@ def _hanging(stage: Stage) -> bool:
     return any(entry.fault == "hang_after" and entry.answer for entry in stage.fake.journal.entries)
 
 
-def _all_once(stage: Stage, steps: Shown) -> None:
+def _all_once(stage: Stage, steps: StepsShown) -> None:
     expected = NAMED if steps == "verbose" else ["\n".join(LINES)]
     assert sorted(stage.shown[:]) == sorted([*expected, *(said for said in stage.shown if said.startswith("30 days."))])
     assert sum(said.startswith("30 days.") for said in stage.shown) == 1, stage.shown

@@ -10,9 +10,9 @@ import pytest
 
 from adapters.port import relay
 from adapters.slack.rendering.block_kit import VOTE, voted
-from adapters.slack.rendering.steps import Shown
-from adapters.slack.transport.api import GoneError, SlackError
+from adapters.slack.transport.errors import GoneError, SlackError
 from agent.events import Answered, Drafted, Outcome, ToolCalled
+from bot.types import StepsShown
 from retrieval.i18n import Language
 from tests.adapters.slack.stage import (
     ANSWER,
@@ -52,7 +52,7 @@ async def test_the_status_says_what_happens_and_ends_with_the_answer() -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 @pytest.mark.parametrize("steps", ["live", "verbose", "off"])
 async def test_where_there_is_no_status_a_message_says_so_and_becomes_the_steps(
-    steps: Shown, language: Language
+    steps: StepsShown, language: Language
 ) -> None:
     told = lines(TURN, language, named=steps == "verbose")
     for without in ((STATUS,), (STATUS, *STREAMS)):

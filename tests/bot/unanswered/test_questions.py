@@ -21,7 +21,8 @@ from bot.store.unanswered import MissedQuestion, UnansweredQuestions, Week
 from bot.turns.trace import Trace, TracedHit, TracedStep
 from bot.types import Audience, Incoming, MissReason, Place, Question, Visibility
 from bot.unanswered.clustering import Clustering
-from bot.unanswered.questions import Remembering, Unanswered, as_csv, harmless
+from bot.unanswered.questions import Remembering, Unanswered, as_csv
+from bot.unanswered.spreadsheet import harmless
 from retrieval.types import Found, Hit, Passage, Readers, SearchMetrics
 from tests.bot.store.closing import resolve
 from tests.retrieval.test_ingest import HashEmbedder

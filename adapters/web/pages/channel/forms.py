@@ -6,8 +6,8 @@ from nicegui import ui
 
 from adapters.shared import expert_answers, feedback, ingestion
 from adapters.web.channel.rooms import Room
-from adapters.web.pages.shared.components import INTO
-from adapters.web.pages.shared.dialogs import CANCEL, answering, buttons, confirmed, form
+from adapters.web.pages.shared.components import collection_select
+from adapters.web.pages.shared.dialogs import CANCEL, SAVE, answering, buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from bot.records import RoomMessage
@@ -15,7 +15,6 @@ from bot.texts import COMPLAINTS
 from bot.types import AnswerTaken
 from retrieval.i18n import Text
 
-_SAVE = Text(en="Save", ja="保存")
 _SEND = Text(en="Send", ja="送信")
 _EDIT = Text(en="Edit the message", ja="メッセージを編集")
 DELETE = Text(en="Delete", ja="削除")
@@ -65,7 +64,7 @@ class Forms:
             async def teach(answer: str, better: str, chosen: expert_answers.Ticks) -> AnswerTaken:
                 return await self._site.web.teach(self._who.member, card.id, answer, better, opened.reference, chosen)
 
-            answering(self._ground, opened, _SAVE, teach, language)
+            answering(self._ground, opened, SAVE, teach, language)
 
     def edit(self, message: RoomMessage) -> None:
         """New words for one's own message."""
@@ -79,12 +78,12 @@ class Forms:
                     await self._site.web.edit(self._who.member, message.id, text.value or "")
                     dialog.close()
 
-            buttons(dialog, _SAVE, save, language)
+            buttons(dialog, SAVE, save, language)
 
     async def delete(self, message: RoomMessage) -> None:
         """One's own message, if that is meant."""
         language = self._who.language
-        with saying(language), self._ground:
+        with self._ground, saying(language):
             if await confirmed(_SURE.to(language), DELETE.to(language), language):
                 await self._site.web.delete(self._who.member, message.id)
 
@@ -95,11 +94,7 @@ class Forms:
         scopes = list(await web.scopes(member, self._room))
         with form(self._ground, _ADD, language) as dialog:
             ui.label(_FILES.to(language, names=", ".join(name for name, _ in files)))
-            collection = (
-                ui.select(collections, value=collections[0], label=INTO.to(language), new_value_mode="add-unique")
-                .classes("full-width")
-                .props("use-input hide-selected fill-input input-debounce=0")
-            )
+            collection = collection_select(collections, collections[0], language).classes("full-width")
             names = {scope: ingestion.readers_of(scope, language) for scope in scopes}
             scope = ui.select(names, value=scopes[0], label=ingestion.SCOPE.to(language)).classes("full-width")
 

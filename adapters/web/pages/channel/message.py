@@ -9,7 +9,6 @@ from nicegui import ui
 
 from adapters.markdown.events import SOURCES, pointer, source_place
 from adapters.shared import asking, expert_answers, feedback
-from adapters.web import markdown
 from adapters.web.channel import digest
 from adapters.web.channel.context import name_of
 from adapters.web.pages.channel.forms import DELETE, Forms
@@ -33,7 +32,6 @@ _TRACE = Text(en="How I found this", ja="回答の過程")
 _GONE = Text(
     en="This document is no longer available in this room.", ja="この文書は、このルームではもう閲覧できません。"
 )
-_SECONDS = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
 
 
 class Drawing:
@@ -87,7 +85,7 @@ class Drawing:
                 if message.data["done"] < message.data["total"]:
                     ui.linear_progress(message.data["done"] / message.data["total"], show_value=False)
             case _:
-                _prose(message.text)
+                components.prose(message.text)
                 if message.kind == "text" and message.author == self.who.member.id:
                     self._own(message)
 
@@ -131,7 +129,7 @@ class Drawing:
     async def _answer(self, message: RoomMessage) -> None:
         if message.data.get("unsure"):
             components.doubt(self.language)
-        _prose(message.text)
+        components.prose(message.text)
         if message.data["citations"]:
             ui.label(SOURCES.to(self.language)).classes("kotae-quiet text-weight-bold")
         for citation in message.data["citations"]:
@@ -144,7 +142,7 @@ class Drawing:
                 await self._votes(message)
             ui.link(_TRACE.to(self.language), f"/trace/{message.data['turn']}").classes("kotae-quiet")
             if message.data["model"]:
-                made = _SECONDS.to(self.language, model=message.data["model"], seconds=message.data["seconds"])
+                made = components.MADE.to(self.language, model=message.data["model"], seconds=message.data["seconds"])
                 ui.label(made).classes("kotae-quiet")
             if outcome != "answered":
                 ui.badge(OUTCOMES[outcome].to(self.language), outline=True)
@@ -172,7 +170,7 @@ class Drawing:
                 if passage is None:
                     ui.label(_GONE.to(self.language)).classes("kotae-quiet")
                     return
-                _prose(passage.text)
+                components.prose(passage.text)
                 components.original(str(citation.get("url") or ""), self.language)
 
         source.on_value_change(show)
@@ -273,7 +271,3 @@ class Drawing:
         with ui.row():
             ui.button(card_replies.yes(message.data, self.language), on_click=save).props("unelevated no-caps")
             ui.button(expert_answers.NO.to(self.language), on_click=discard).props("flat no-caps")
-
-
-def _prose(text: str) -> None:
-    ui.html(markdown.html(text)).classes("kotae-prose")

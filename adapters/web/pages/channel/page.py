@@ -12,6 +12,7 @@ from functools import partial
 from nicegui import background_tasks, events, ui
 from starlette.requests import Request
 
+from adapters.markdown.events import STEPS
 from adapters.web.channel.events import addressed, command, question
 from adapters.web.channel.messages import Change
 from adapters.web.channel.rooms import Room, rooms_of
@@ -68,7 +69,6 @@ _OPTIONS = Text(en="Model, strategy, collections", ja="モデル・戦略・コ�
 _MODEL = Text(en="Model (empty: {model})", ja="モデル（空欄: {model}）")
 _STRATEGY = Text(en="Strategy", ja="戦略")
 _COLLECTIONS = Text(en="Collections (none: all)", ja="コレクション（未選択: すべて）")
-_STEPS = Text(en="Steps", ja="途中経過")
 _USUAL = Text(en="default", ja="標準")
 _STEP_NAMES = {
     "live": Text(en="one reply that grows", ja="1 件の返信にまとめて表示"),
@@ -391,7 +391,7 @@ class _Channel:
                 steps = ui.select(
                     {name: said.to(language) for name, said in _STEP_NAMES.items()},
                     value=room.steps,
-                    label=_STEPS.to(language),
+                    label=STEPS.to(language),
                 ).classes("full-width")
 
                 follow = ui.select(

@@ -150,10 +150,8 @@ class AddDatasets:
         names = list(dict.fromkeys([name, *(info.name for info in infos)]))
         scopes = {scope: readers_of(scope, self._who) for scope in app.curating.scopes(person(self._who))}
         with ui.row().classes("kotae-filters"):
-            where = ui.select(names, value=name, label=components.INTO.to(language), new_value_mode="add-unique")
-            where.props("use-input hide-selected fill-input input-debounce=0 maxlength=80").classes("col-grow").mark(
-                "collection"
-            )
+            where = components.collection_select(names, name, language)
+            where.classes("col-grow").mark("collection")
             scope = (
                 ui.select(scopes, value=next(iter(scopes)), label=SCOPE.to(language)).classes("col-grow").mark("scope")
             )

@@ -6,7 +6,7 @@ from nicegui import events, ui
 
 from adapters.shared.ingestion import SCOPE, pasted
 from adapters.shared.verdicts import verdict_line
-from adapters.web.pages.shared.components import INTO
+from adapters.web.pages.shared.components import collection_select
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
@@ -73,12 +73,8 @@ class AddDocuments:
         scopes = {scope: readers_of(scope, self._who) for scope in curating.scopes(self._person)}
         with ui.expansion(_TITLE.to(language), icon="upload_file", value=True).classes("kotae-card"):
             with ui.row().classes("kotae-filters"):
-                self._collection = (
-                    ui.select(collections, value=collections[0], label=INTO.to(language), new_value_mode="add-unique")
-                    .classes("col-grow")
-                    .props("use-input hide-selected fill-input input-debounce=0 maxlength=80")
-                    .mark("collection")
-                )
+                self._collection = collection_select(collections, collections[0], language)
+                self._collection.classes("col-grow").mark("collection")
                 self._scope = ui.select(scopes, value=next(iter(scopes)), label=SCOPE.to(language)).classes("col-grow")
                 self._scope.mark("scope")
             self._upload = ui.upload(

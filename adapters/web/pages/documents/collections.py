@@ -7,7 +7,7 @@ from nicegui import ui
 
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person
-from adapters.web.pages.shared.dialogs import buttons, confirmed, form
+from adapters.web.pages.shared.dialogs import SAVE, buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from retrieval.i18n import Language, Text
@@ -30,7 +30,6 @@ _OWNER = Text(en="Who looks after it, such as slack:U012AB3CD", ja="担当者（
 _OWNED = Text(en="Looked after by {who}", ja="担当: {who}")
 _EDIT = Text(en="Name, description and owner", ja="名前・説明・担当者")
 _ACTS = Text(en="Change this collection", ja="このコレクションの操作")
-_SAVE = Text(en="Save", ja="保存")
 _SAVED = Text(en="Saved.", ja="保存しました。")
 _MERGE = Text(en="Merge collections", ja="コレクションを統合")
 _FROM = Text(en="Collections to merge", ja="統合元のコレクション")
@@ -52,7 +51,6 @@ _SURE = Text(
 )
 _DELETED = Text(en="“{name}” is deleted ({n} document{n:|s}).", ja="「{name}」を削除しました（文書 {n} 件）。")
 _REINDEX = Text(en="Re-index all its documents", ja="すべての文書を再インデックス")
-_LANGUAGES = {"ja": Text(en="Japanese", ja="日本語"), "en": Text(en="English", ja="英語")}
 
 
 class CollectionCards:
@@ -113,7 +111,7 @@ class CollectionCards:
                     self._menu(info)
             counts = _COUNTS.to(language, documents=info.documents, chunks=info.chunks)
             spoken = ("、" if language == "ja" else ", ").join(
-                _LANGUAGES[one].to(language) for one in sorted(set(info.languages))
+                components.LANGUAGES[one].to(language) for one in sorted(set(info.languages))
             )
             ui.label(f"{counts} · {spoken}" if spoken else counts).classes("kotae-quiet")
             about = ui.label(info.description or _NO_ABOUT.to(language)).classes("kotae-pre")
@@ -148,7 +146,7 @@ class CollectionCards:
                     await self._site.app.curating.create(self._person, wanted, (about.value or "").strip())
                     await self._done(dialog, _SAVED.to(self._language))
 
-            buttons(dialog, _SAVE, save, self._language).mark("do")
+            buttons(dialog, SAVE, save, self._language).mark("do")
 
     def _describe(self, info: CollectionInfo) -> None:
         with form(self._dialogs, _EDIT, self._language) as dialog:
@@ -170,15 +168,14 @@ class CollectionCards:
                         await curating.describe(self._person, wanted, (about.value or "").strip())
                     await self._done(dialog, _SAVED.to(self._language))
 
-            buttons(dialog, _SAVE, save, self._language).mark("do")
+            buttons(dialog, SAVE, save, self._language).mark("do")
 
     def _merge(self) -> None:
         language, names = self._language, [info.name for info in self._infos]
         with form(self._dialogs, _MERGE, self._language) as dialog:
             sources = ui.select(names, label=_FROM.to(language), multiple=True, value=[]).classes("full-width")
             sources.props("use-chips").mark("merge-from")
-            into = ui.select(names, label=_INTO.to(language), new_value_mode="add-unique").classes("full-width")
-            into.props("use-input hide-selected fill-input input-debounce=0 maxlength=80").mark("merge-into")
+            into = components.collection_select(names, None, language, _INTO).classes("full-width").mark("merge-into")
 
             async def save() -> None:
                 with saying(language):
@@ -204,7 +201,7 @@ class CollectionCards:
 
     async def _delete(self, info: CollectionInfo) -> None:
         language = self._language
-        with saying(language), self._dialogs:
+        with self._dialogs, saying(language):
             sure = _SURE.to(language, name=info.name, n=info.documents)
             if await confirmed(sure, _DELETE.to(language), language):
                 n = await self._site.app.curating.delete(self._person, info.name)
@@ -212,7 +209,7 @@ class CollectionCards:
                 await self._changed()
 
     async def _reindex(self, info: CollectionInfo) -> None:
-        with saying(self._language), self._dialogs:
+        with self._dialogs, saying(self._language):
             rows = await self._site.app.knowledge.documents(self._who.readers, info.name)
             self._site.app.curating.reindex(self._person, rows, info.name)
             await self._changed()

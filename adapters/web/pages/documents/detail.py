@@ -5,11 +5,12 @@ from datetime import datetime
 from nicegui import ui
 from nicegui.elements.mixins.text_element import TextElement
 
+from adapters.shared.expert_answers import ANSWER, QUESTION
 from adapters.web.pages.documents.add import AddDocuments
 from adapters.web.pages.documents.list import Acts
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person, readers_of
-from adapters.web.pages.shared.dialogs import buttons, form
+from adapters.web.pages.shared.dialogs import SAVE, buttons, form
 from adapters.web.pages.shared.layout import saying, titled
 from adapters.web.pages.shared.live import kept_live
 from adapters.web.quotations import found
@@ -31,7 +32,7 @@ _WORDS = Text(en="Only chunks with these words", ja="この語句を含むチャ
 _NONE = Text(en="No chunk has these words.", ja="この語句を含むチャンクはありません。")
 _MORE = Text(en="More", ja="さらに表示")
 _FIRST = Text(en="From the beginning", ja="最初から表示")
-_OWN, _SAVE = Text(en="Owner", ja="担当者"), Text(en="Save", ja="保存")
+_OWN = Text(en="Owner", ja="担当者")
 _OWNER = Text(
     en="Who looks after it, such as slack:U012AB3CD; empty: who added it",
     ja="担当者（例: slack:U012AB3CD。空欄なら登録した人）",
@@ -40,7 +41,6 @@ _NOT_FOUND = Text(
     en="The quoted words were not found in this document. It may have changed since.",
     ja="引用された文はこの文書に見つかりません。その後、更新された可能性があります。",
 )
-_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
 _DESCRIBED = {
     "collection": Text(en="Collection", ja="コレクション"),
     "readers": Text(en="Who may find it", ja="公開範囲"),
@@ -55,7 +55,6 @@ _DESCRIBED = {
     "date": Text(en="Date of the document", ja="文書の日付"),
     "id": Text(en="ID", ja="ID"),
 }
-_LANGUAGES = {"ja": Text(en="Japanese", ja="日本語"), "en": Text(en="English", ja="英語")}
 
 
 class OneDocument:
@@ -133,7 +132,7 @@ class OneDocument:
             "readers": readers_of(row.scope, self._who),
             "title": row.title,
             "chunks": str(row.chunks),
-            "language": _LANGUAGES[row.language].to(language),
+            "language": components.LANGUAGES[row.language].to(language),
             "author": row.author if followed is None else "",
             "source": followed.to(language) if followed else "",
             "owner": owner,
@@ -174,7 +173,7 @@ class OneDocument:
                     dialog.close()
                     await self.show()
 
-            buttons(dialog, _SAVE, save, language)
+            buttons(dialog, SAVE, save, language)
 
     async def _again(self) -> None:
         self._chunk = None
@@ -214,8 +213,8 @@ class OneDocument:
             where = " › ".join(filter(None, (f"#{passage.chunk}", *passage.headings)))
             ui.label(where).classes("kotae-quiet kotae-wrap")
             if passage.question is not None:
-                ui.label(f"{_QUESTION.to(language)}: {passage.question}").classes("kotae-pre text-weight-medium")
-            self._text(passage, "" if passage.question is None else f"{_ANSWER.to(language)}: ")
+                ui.label(f"{QUESTION.to(language)}: {passage.question}").classes("kotae-pre text-weight-medium")
+            self._text(passage, "" if passage.question is None else f"{ANSWER.to(language)}: ")
 
     def _text(self, passage: Passage, before: str) -> None:
         """With the quoted words marked, where it is pointed at."""

@@ -15,7 +15,6 @@ from retrieval.i18n import Text
 
 Decision = Literal["approved", "rejected", "pending"]
 
-_LINK = "/documents?document={id}"
 
 STATES: dict[PairState, Text] = {
     "pending": Text(en="to review", ja="未確認"),
@@ -102,7 +101,7 @@ class PairCard:
         self._question.set_text(pair.question)
         self._answer.set_text(pair.answer)
         self._document.set_text(pair.name)
-        self._document.props["href"] = _LINK.format(id=pair.document)
+        self._document.props["href"] = f"/documents?document={pair.document}"
         readers = readers_of(pair.scope, who)
         self._about.set_text(_ABOUT.to(language, collection=pair.collection, readers=readers))
         theirs = self._may_decide(pair)

@@ -6,14 +6,15 @@ from typing import cast
 
 from nicegui import ui
 
+from adapters.shared import expert_answers
 from adapters.web.pages.qa_pairs.card import STATES, Decision, PairCard
 from adapters.web.pages.qa_pairs.jobs import job_name
 from adapters.web.pages.qa_pairs.reviewer import standing
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
-from adapters.web.pages.shared.components import LiveCards
+from adapters.web.pages.shared.components import WORDS, LiveCards
 from adapters.web.pages.shared.curators import person, readers_of
-from adapters.web.pages.shared.dialogs import buttons, confirmed, form
+from adapters.web.pages.shared.dialogs import SAVE, buttons, confirmed, form
 from adapters.web.pages.shared.layout import CLOSE, saying
 from adapters.web.visitor import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
@@ -25,7 +26,6 @@ _PAGE = 20
 
 _TITLE = Text(en="Review", ja="ペアの確認")
 _JOB, _STATE = Text(en="Job", ja="ジョブ"), Text(en="State", ja="状態")
-_WORDS = Text(en="Words in the question, answer or document name", ja="質問・回答・文書名に含まれる語句")
 _ALL = Text(en="all", ja="すべて")
 _ONLY = Text(en="Only pairs from {name}", ja="「{name}」のペアだけを表示しています")
 _EVERYTHING = Text(en="Show all", ja="すべて表示")
@@ -59,8 +59,7 @@ _DONE: dict[Decision, Text] = {
     "pending": Text(en="Back to review: {n}.", ja="{n} 件を未確認に戻しました。"),
 }
 _EDIT = Text(en="Edit the pair", ja="ペアを編集")
-_QUESTION, _ANSWER = Text(en="Question", ja="質問"), Text(en="Answer", ja="回答")
-_SAVE, _SAVED = Text(en="Save", ja="保存"), Text(en="Saved.", ja="保存しました。")
+_SAVED = Text(en="Saved.", ja="保存しました。")
 
 
 class PairReview:
@@ -93,7 +92,7 @@ class PairReview:
             self._job = ui.select({"": _ALL.to(language)}, value="", label=_JOB.to(language), on_change=self._first)
             self._job.mark("job")
             words = asked.get("words", "")[:200]
-            self._words = ui.input(_WORDS.to(language), value=words, on_change=self._first).classes("col-grow")
+            self._words = ui.input(WORDS.to(language), value=words, on_change=self._first).classes("col-grow")
             self._words.props("debounce=400 clearable maxlength=200").mark("words")
         self._counts = ui.label().classes("kotae-quiet")
         with ui.row():
@@ -246,9 +245,9 @@ class PairReview:
         """Other words for a pair."""
         language = self.who.language
         with form(self._ground, _EDIT, language) as dialog:
-            question = ui.textarea(_QUESTION.to(language), value=pair.question).classes("full-width")
+            question = ui.textarea(expert_answers.QUESTION.to(language), value=pair.question).classes("full-width")
             question.props(f"outlined autogrow maxlength={QUESTION}").mark("question")
-            answer = ui.textarea(_ANSWER.to(language), value=pair.answer).classes("full-width")
+            answer = ui.textarea(expert_answers.ANSWER.to(language), value=pair.answer).classes("full-width")
             answer.props(f"outlined autogrow maxlength={ANSWER}").mark("answer")
 
             async def save() -> None:
@@ -259,4 +258,4 @@ class PairReview:
                     dialog.close()
                     await self.refresh()
 
-            buttons(dialog, _SAVE, save, language).mark("save")
+            buttons(dialog, SAVE, save, language).mark("save")

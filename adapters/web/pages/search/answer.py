@@ -5,8 +5,7 @@ from contextlib import aclosing
 
 from nicegui import ui
 
-from adapters.markdown.events import doubt_line, source_place
-from adapters.web import markdown
+from adapters.markdown.events import SOURCES, doubt_line, source_place
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import person
 from adapters.web.pages.shared.layout import saying
@@ -18,12 +17,9 @@ from retrieval.types import Hit
 
 _TITLE = Text(en="Answer", ja="回答")
 _WORKING = Text(en="Answering from {n} passage{n:|s}…", ja="{n} か所から回答を作成中…")
-_SOURCES = Text(en="Sources", ja="出典")
-_MADE = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
 _MARKED = Text(
     en="A statement could not be confirmed and is marked.", ja="確認できない記述があり、回答に明記しています。"
 )
-_FAILED = Text(en="There was no answer.", ja="回答が得られませんでした。")
 
 
 class Answering:
@@ -41,7 +37,6 @@ class Answering:
         """Until it is there, or it is said why not."""
         language, who = self._who.language, person(self._who)
         self._ground.clear()
-        answered: Answered | None = None
         with self._ground, ui.column().classes("kotae-card") as card:
             components.heading(_TITLE.to(language))
             with ui.row().classes("items-center") as working:
@@ -53,15 +48,11 @@ class Answering:
                     run = self._site.app.answer_from(question, chosen, self._who.readers, who.actor, language)
                     async with aclosing(run) as events:
                         async for event in events:
-                            if isinstance(event, Answered):
-                                answered = event
+                            if isinstance(event, Answered) and not card.is_deleted:
+                                self._show(event, chosen)
                             elif isinstance(event, Thought) and not card.is_deleted:
                                 with thoughts:
                                     ui.label(f"🧠 {event.text}").classes("kotae-quiet kotae-pre")
-                    if answered is None:
-                        components.empty(_FAILED.to(language))
-                    elif not card.is_deleted:
-                        self._show(answered, chosen)
             finally:
                 if not working.is_deleted:
                     working.delete()
@@ -70,17 +61,17 @@ class Answering:
         language = self._who.language
         if doubt_line(answered, language):
             components.doubt(language)
-        text = ui.html(markdown.html(answered.text)).classes("kotae-prose")
+        text = components.prose(answered.text)
         text.mark(f"answer-{answered.outcome}")
         if answered.outcome == "failed":
             text.props('role="alert"').classes("kotae-bad")
         if answered.marked:
             ui.label(_MARKED.to(language)).classes("kotae-warn")
         if answered.citations:
-            ui.label(_SOURCES.to(language)).classes("text-weight-bold")
+            ui.label(SOURCES.to(language)).classes("text-weight-bold")
         for citation in answered.citations:
             self._source(citation, chosen)
-        ui.label(_MADE.to(language, model=answered.model, seconds=answered.seconds)).classes("kotae-quiet")
+        ui.label(components.MADE.to(language, model=answered.model, seconds=answered.seconds)).classes("kotae-quiet")
 
     def _source(self, citation: Citation, chosen: Sequence[Hit]) -> None:
         language = self._who.language

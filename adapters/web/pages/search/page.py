@@ -6,7 +6,6 @@ seeds/3_agent_tools.md §5.6.
 
 import asyncio
 from collections.abc import Mapping
-from typing import cast, get_args
 
 from nicegui import ui
 from starlette.requests import Request
@@ -161,8 +160,7 @@ class Playground:
             if isinstance(found, Found)
         }
         shown: dict[Mode, dict[Key, str]] = {}
-        for mode in get_args(Mode):
-            own = cast(Mode, mode)
+        for own in MODES:
             shown[own] = {}
             for key in ranks.get(own, {}):
                 others = [

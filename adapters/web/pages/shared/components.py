@@ -18,7 +18,10 @@ from retrieval.i18n import Language, Text
 
 DAY, MINUTE = "%Y-%m-%d", "%Y-%m-%d %H:%M"
 BACK, NEXT = Text(en="Previous page", ja="前のページ"), Text(en="Next page", ja="次のページ")
-INTO = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
+LANGUAGES = {"ja": Text(en="Japanese", ja="日本語"), "en": Text(en="English", ja="英語")}
+MADE = Text(en="{model}, {seconds:.1f} s", ja="{model}、{seconds:.1f} 秒")
+WORDS = Text(en="Words in the question, answer or document name", ja="質問・回答・文書名に含まれる語句")
+_INTO = Text(en="Collection (a new name creates one)", ja="コレクション（新しい名前なら新規作成）")
 STARTED = Text(
     en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
 )
@@ -98,9 +101,21 @@ def row(*cells: str | Callable[[], object]) -> None:
                     cell()
 
 
+def prose(text: str) -> ui.html:
+    """Markdown as it reads."""
+    return ui.html(markdown.html(text)).classes("kotae-prose")
+
+
+def collection_select(names: list[str], value: str | None, language: Language, label: Text = _INTO) -> ui.select:
+    """One of these collections, or a new one."""
+    return ui.select(names, value=value, label=label.to(language), new_value_mode="add-unique").props(
+        "use-input hide-selected fill-input input-debounce=0 maxlength=80"
+    )
+
+
 def passage(text: str, url: str | None, language: Language) -> None:
     """The words of a document, and the way to it."""
-    ui.html(markdown.html(text)).classes("kotae-prose")
+    prose(text)
     original(url, language)
 
 

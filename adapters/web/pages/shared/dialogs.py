@@ -11,7 +11,7 @@ from adapters.web.pages.shared.layout import saying
 from bot.types import AnswerTaken
 from retrieval.i18n import Language, Text
 
-CANCEL = Text(en="Cancel", ja="キャンセル")
+CANCEL, SAVE = Text(en="Cancel", ja="キャンセル"), Text(en="Save", ja="保存")
 _WORDING = 200  # characters of a question to tick
 
 

@@ -12,17 +12,8 @@ from markdown_it import MarkdownIt
 from slack_sdk.models.blocks import MarkdownBlock
 
 from adapters.markdown.events import answer_markdown, harmless, sources_markdown
-from adapters.slack.rendering.markdown import (
-    FIRST,
-    LIMIT,
-    PLAIN,
-    Rendered,
-    escaped,
-    messages,
-    mrkdwn,
-    plain_messages,
-    slack_markdown,
-)
+from adapters.slack.rendering.markdown import FIRST, LIMIT, PLAIN, Rendered, messages, plain_messages, slack_markdown
+from adapters.slack.rendering.mrkdwn import escaped, mrkdwn
 from agent.citations import fences
 from agent.events import Answered
 from agent.links import scrubbed

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from adapters.slack.transport.api import (
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.errors import (
     CredentialsError,
     GoneError,
     RefusedError,
-    SlackApi,
     SlackError,
     StreamOver,
     UnknownOutcome,

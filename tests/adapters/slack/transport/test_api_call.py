@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from adapters.slack.transport.api import (
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.errors import (
     CredentialsError,
     GoneError,
     RefusedError,
-    SlackApi,
     SlackError,
     StreamOver,
     UnknownOutcome,

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.slack.transport.api import Mark, SlackApi, UnknownOutcome
+from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.errors import UnknownOutcome
+from adapters.slack.transport.idempotency import Mark
 from tests.adapters.slack.clocks import IMPATIENT, Time, connected
 from tests.adapters.slack.scenes import MARK, SECTION, Json, gone_quiet, named, scene
 from tests.fakes.slack import FakeSlack

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.shared.rate_limit import CallTicket, Limit, Priority
-from adapters.slack.transport.api import Mark
+from adapters.slack.transport.idempotency import Mark
 from adapters.slack.transport.rate_limits import Pacer
 from tests.adapters.slack.clocks import Time, connected
 from tests.fakes.slack import FakeSlack
