@@ -15,6 +15,10 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+# Debian keeps the programs of a server where nobody looks for them; the newest first
+_BINARIES = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), key=lambda path: int(path.split("/")[4]))
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), *reversed(_BINARIES)])
+
 
 def available() -> bool:
     return bool(shutil.which("initdb") and shutil.which("pg_ctl") and find_spec("asyncpg"))
