@@ -184,8 +184,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Sources: what is no date is none",
-        "bot/knowledge/documents.py",
-        ('iso_date(upload.changed_at or "")', "upload.changed_at"),
+        WEBSITE,
+        ("iso_date(listed[url])", "listed[url]"),
         (f"{SITE}::test_what_is_no_date_is_none",),
     ),
     (

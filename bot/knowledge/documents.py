@@ -30,7 +30,6 @@ from retrieval.i18n import Language, Text, os_reason
 from retrieval.index import Index
 from retrieval.index.payload import STAGED
 from retrieval.ingest import Ingest
-from retrieval.loaders.dates import iso_date
 from retrieval.loaders.loader import Loader
 from retrieval.loaders.sanitize import clean_name
 from retrieval.search import Search, WrittenBy
@@ -531,7 +530,7 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
         born=0,
         added_at=known.added_at if known else now,
         updated_at=now,
-        changed_at=document.date or iso_date(upload.changed_at or "") or None,
+        changed_at=document.date or upload.changed_at,
         owner=known.owner if known else None,
         said_in=upload.said_in,
     )

@@ -17,6 +17,7 @@ from retrieval.loaders.loader import Loader
 from tests.bot.acting import Clock
 from tests.bot.library import READERS, Library, opened
 from tests.bot.sample_turns import settings
+from tests.retrieval.test_ingest import HashEmbedder
 
 EDITOR = Actor("terminal", "", "terminal", "editor")
 
@@ -72,6 +73,7 @@ class Home:
     sources: Sources
     store: FollowedSources
     folder: Path
+    embedder: HashEmbedder
     trees: dict[str, Tree] = field(default_factory=dict)
 
     def tree(self, kind: str, name: str = "wiki") -> Tree:
@@ -98,8 +100,9 @@ async def loader() -> AsyncIterator[Loader]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def home(tmp_path: Path, loader: Loader, clock: Clock) -> AsyncIterator[Home]:
-    async with opened(tmp_path / "home", loader=loader) as library:
+    embedder = HashEmbedder()
+    async with opened(tmp_path / "home", loader=loader, embedder=embedder) as library:
         store = FollowedSources(library.engine)
         given = settings(tmp_path / "home")
         made = Sources(given, store, library.knowledge, library.documents, owner="me", clock=clock)
-        yield Home(library, made, store, tmp_path)
+        yield Home(library, made, store, tmp_path, embedder)

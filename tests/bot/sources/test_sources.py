@@ -419,8 +419,10 @@ async def test_a_rename_keeps_the_document(home: Home, kind: str) -> None:
     tree.write(harbour_md=f"# Harbour\n\n{BODY}\n", boats_md="# Boats\n\nTwelve.\n")
     await home.follow(tree)
     before = {row.name: row.id for row in await home.library.documents.listed()}
+    read = len(home.embedder.batches)
     tree.move("harbour.md", "places/port.md")
     report = await home.sync()
+    assert len(home.embedder.batches) == read  # nothing is embedded anew
     assert (report.renamed, report.added, report.removed) == (1, 0, 0)
     after = {row.name: row.id for row in await home.library.documents.listed()}
     assert after == {"places/port.md": before["harbour.md"], "boats.md": before["boats.md"]}
@@ -439,8 +441,9 @@ async def test_pages_that_are_gone_for_a_while_and_come_back_renamed_keep_their_
     texts = {name: (tree.path / name).read_bytes() for name in before}
     tree.write(**{name.replace(".", "_"): None for name in before})
     assert (await home.sync()).gone == 12
+    read = len(home.embedder.batches)
     tree.write(**{f"moved__{name.replace('.', '_')}": text for name, text in texts.items()})
-    assert (await home.sync()).renamed == 12
+    assert (await home.sync()).renamed == 12 and len(home.embedder.batches) == read
     after = {row.name: row.id for row in await home.library.documents.listed()}
     assert after == {f"moved/{name}": id for name, id in before.items()}
 

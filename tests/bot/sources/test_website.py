@@ -76,22 +76,23 @@ async def test_the_sitemap_says_which_pages_there_are(home: Home, site: Site) ->
     u = site.url
     site.pages["/sitemap.xml"] = (
         '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-        f"<sitemap><loc>{u}/docs.xml</loc></sitemap></sitemapindex>"
+        f"<sitemap><loc>{u}/docs.xml</loc></sitemap><sitemap><loc>{u}/more.xml</loc></sitemap></sitemapindex>"
     )
+    site.pages["/more.xml"] = f"<urlset><url><loc>{u}/docs/c.html?x=1</loc></url></urlset>"
     site.pages["/docs.xml"] = (
         '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
         f"<url><loc>{u}/docs/a.html</loc><lastmod>2026-02-03</lastmod></url><url><loc>{u}/docs/b</loc></url>"
         f"<url><loc>{u}/other</loc></url><url><loc>https://elsewhere.example/</loc></url></urlset>"
     )
-    assert (await follow(home, site)).added == 2
-    assert await home.names() == ["docs/a.html", "docs/b.html"]
+    assert (await follow(home, site)).added == 3
+    assert await home.names() == ["docs/a.html", "docs/b.html", "docs/c.html?x=1.html"]
     site.pages["/docs.xml"] = site.pages["/docs.xml"][:150]  # cut in the middle
     with pytest.raises(SourceError, match="sitemap"):
         await home.sync()
     del site.pages["/docs.xml"]  # which the index still names
     with pytest.raises(SourceError, match="sitemap"):
         await home.sync()
-    assert len(await home.names()) == 2
+    assert len(await home.names()) == 3
 
 
 async def test_what_is_no_date_is_none(home: Home, site: Site) -> None:
