@@ -884,6 +884,12 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "a home that is restored on another machine is another one",
+        "bot/operations/restore.py",
+        (" {settings.home.stat().st_ino}", ""),
+        (f"{IDENTITY}::test_a_restore_goes_on_in_the_collection_that_it_began",),
+    ),
+    Mutation(
         "the headers of a backup have an end",
         "bot/operations/restore.py",
         ("        if self.left < 0:\n", "        if False:\n"),
