@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -445,12 +446,16 @@ async def test_a_database_that_went_back_is_followed(machines: Machines) -> None
 async def test_what_a_database_that_went_back_has_lost_is_not_shown_by_who_never_saw_it(machines: Machines) -> None:
     """Its next commit has the generation of the one that was lost, so that nobody sees that it ever went back."""
     a, b = await machines.process("a"), await machines.process("b")
-    await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
-    await change(a.engine, _remember)
-    await b.add("lost.md", "# Lost\n\nThe harbour that is lost.\n")
-    await change(a.engine, _go_back)
-    assert (await a.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
-    assert await b.found() == await a.found() == ["The harbour plan.", "The next harbour."]
+    plan = await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
+    added = partial(b.add, "lost.md", "# Lost\n\nThe harbour that is lost.\n")
+    forgotten = partial(b.knowledge.forget, plan.document_id or "")
+    changes: tuple[Callable[[], Awaitable[object]], ...] = added, forgotten
+    for n, lost in enumerate(changes):
+        await change(a.engine, _remember)
+        await lost()
+        await change(a.engine, _go_back)
+        assert (await a.add("next.md", f"# Next\n\nThe next harbour ({n}).\n")).chunks == 1
+    assert await b.found() == await a.found() == ["The harbour plan.", "The next harbour (1)."]
     await everything_is_whole(await machines.process("c"))
 
 
