@@ -139,10 +139,14 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (MANY,),
     ),
     (
-        "Processes: what another left is taken back",
+        "Processes: what another or a lost commit left is taken back",
         SNAPSHOTS,
-        ("            self._unsure |= of_another\n", ""),
-        (f"{TESTS}::test_what_a_dead_process_published_and_did_not_commit_is_never_seen",),
+        ("bool(await self._index.after(self.current))", "False"),
+        (
+            f"{TESTS}::test_what_a_database_that_went_back_has_lost_is_not_shown_by_who_never_saw_it",
+            f"{TESTS}::test_what_a_dead_process_published_and_did_not_commit_is_never_seen",
+            f"{TESTS}::test_a_database_that_went_back_is_followed",
+        ),
     ),
     (
         "Processes: who has lost the lock commits nothing",
@@ -345,12 +349,6 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Processes: a database that has gone back is followed",
         SNAPSHOTS,
         ("            if row.generation < known:\n", "            if False:\n"),
-        (f"{TESTS}::test_a_database_that_went_back_is_followed",),
-    ),
-    (
-        "Processes: of a database that has gone back the index shows nothing more",
-        SNAPSHOTS,
-        ("                self.current = row.generation\n                self.doubt()\n", "                self.current = row.generation\n"),
         (f"{TESTS}::test_a_database_that_went_back_is_followed",),
     ),
     (

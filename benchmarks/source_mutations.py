@@ -159,6 +159,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/sources/test_website.py::test_a_page_that_is_no_markup_costs_only_itself",),
     ),
     (
+        "Websites: a folder without its slash is not what lies beside it",
+        WEBSITE,
+        ('                self._below = f"{path}/"\n', "                pass\n"),
+        (f"{SITE}::test_a_folder_whose_slash_is_left_out_is_that_folder",),
+    ),
+    (
+        "Websites: a page of any ending is no folder by itself",
+        WEBSITE,
+        ("not parent and not suffix_of(name)", "not parent"),
+        (f"{SITE}::test_a_page_of_any_ending_is_no_folder_unless_its_server_says_so",),
+    ),
+    (
         "Websites: a sitemap that names no page any more takes none with it",
         WEBSITE,
         ("if not found and (only or emptied):", "if not found and only:"),

@@ -76,7 +76,6 @@ class Snapshots:
                     row.generation,
                 )
                 self.current = row.generation
-                self.doubt()
             self.current = max(self.current, row.generation)
         return self.current
 
@@ -84,9 +83,11 @@ class Snapshots:
     async def commit(self) -> AsyncIterator[None]:
         """Nobody else changes what searches see, and the index holds nothing beyond `current`. Raises StoreError,
         QdrantConnectionError: then nothing may become visible yet."""
-        async with self._lock, self._stores.committing() as of_another:
+        async with self._lock, self._stores.committing():
             await self.now()
-            self._unsure |= of_another
+            if self._stores.shared and not self._unsure:
+                # Left by a process that died, or of commits that the database has lost: it tells of neither.
+                self._unsure = bool(await self._index.after(self.current))
             await self.settle()
             yield
 

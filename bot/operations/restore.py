@@ -313,8 +313,10 @@ async def _prepare(
 
 
 def _identity(database: Path, settings: Settings) -> str:
-    """Of the home that this backup becomes there; the same one each time, so that a restore can go on."""
-    return hashlib.sha256(f"{digest(database)} {name_of(settings.database_url)}".encode()).hexdigest()[:32]
+    """Of the home that this backup becomes there; the same one each time, so that a restore can go on. Places of two
+    machines may be called the same, as in containers: the folder's number tells them apart."""
+    there = f"{name_of(settings.database_url)} {settings.home.stat().st_ino}"
+    return hashlib.sha256(f"{digest(database)} {there}".encode()).hexdigest()[:32]
 
 
 def _brought_up(database: Path) -> None:

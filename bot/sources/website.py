@@ -193,20 +193,22 @@ class _Visit:
         """People leave out the slash of a folder. One of the host's own, or one whose server puts it there, is meant:
         else all that lies beside it would be below the start page, too."""
         path = urlsplit(self._start).path
-        parent = path.rpartition("/")[0] + "/"
+        parent, slash, name = path.rpartition("/")
         if path.endswith(".xml"):
             return
-        if path.endswith("/") or suffix_of(path) in SUFFIXES:
-            self._below = parent
-        elif parent == "/":
-            self._below = f"{path}/"
-        else:
-            try:
-                answer = await self._get(self._start)
-            except AwayError as error:
-                raise SourceError(_START, url=self._start, why=str(error)) from error
-            led = answer is not None and urlsplit(answer.url).path == f"{path}/"
-            self._below = f"{path}/" if led else parent
+        self._below = parent + slash
+        if name and suffix_of(name) not in SUFFIXES:
+            of_the_host = not parent and not suffix_of(name)
+            if of_the_host or await self._is_led_into(f"{path}/"):
+                self._below = f"{path}/"
+
+    async def _is_led_into(self, folder: str) -> bool:
+        """Whether the server sends whoever asks for the start page on into this folder."""
+        try:
+            answer = await self._get(self._start)
+        except AwayError as error:
+            raise SourceError(_START, url=self._start, why=str(error)) from error
+        return answer is not None and urlsplit(answer.url).path.startswith(folder)
 
     async def _sitemap(self) -> dict[str, str] | None:
         """Its addresses of this site, each with its date; None: there are none, and links are followed. Generators that

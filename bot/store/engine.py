@@ -266,7 +266,7 @@ async def look(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
 
 async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durable: bool = True) -> T:
     """`write`, for a change that asks nobody else: `work` runs to its commit, also when its caller is cancelled. Where
-    a server cuts the connection before the commit, it runs once more.
+    a server cuts the connection before the commit, it runs once more, so that it must change nothing but the database.
 
     Half as dear or less: its statements follow each other without a turn of the event loop's tasks in between, with
     SQLite in the connection's thread, so that `work` must touch nothing of the event loop's.

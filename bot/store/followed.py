@@ -151,7 +151,7 @@ class FollowedSources(Store):
     # -- threads of channels ------------------------------------------------------------------------------------------
 
     async def enqueue(
-        self, id: str, refs: Iterable[str], now: datetime, *, cursor: str | None = None, since: str | None = None
+        self, id: str, refs: Collection[str], now: datetime, *, cursor: str | None = None, since: str | None = None
     ) -> None:
         """Have threads read, and note with that how far (`cursor`) they are listed. `since`: also those known ones in
         which something was said from then on, as their versions tell."""

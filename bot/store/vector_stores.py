@@ -65,21 +65,22 @@ class VectorStores(Store):
         return [IndexRow(**row._mapping) for row in await rows(self._engine, _ROWS.order_by(indexes.c.embedder))]
 
     @asynccontextmanager
-    async def committing(self) -> AsyncIterator[bool]:
-        """Nobody else moves a generation to the end of the block, in no process. True: another process did last, and
-        may have died over it. Raises StoreError."""
+    async def committing(self) -> AsyncIterator[None]:
+        """Nobody else moves a generation to the end of the block, in no process. Raises StoreError."""
         async with locked(self._engine, _COMMIT):
-            yield self.shared and await self._take_over()
+            if self.shared:
+                await self._take_over()
+            yield
 
-    async def _take_over(self) -> bool:
+    async def _take_over(self) -> None:
         others = indexes.c.committer.is_distinct_from(self._process)
 
-        def take(db: Connection) -> bool:
+        def take(db: Connection) -> None:
             # Waits for a commit that is still under way though its process has lost the lock with its connection.
             db.execute(select(indexes.c.generation).with_for_update())
-            return bool(db.execute(update(indexes).where(others).values(committer=self._process)).rowcount)
+            db.execute(update(indexes).where(others).values(committer=self._process))
 
-        return await change(self._engine, take)
+        await change(self._engine, take)
 
     async def moves(self) -> Sequence[Move]:
         """The merges that the index has yet to carry out, in their order."""

@@ -126,13 +126,17 @@ async def confirm(
     named = [card.about, card.part]
     new, now = False, None
     while not new and now is None:  # what it would have gone on from may be settled a moment before
-        found = [one.data for one in await outbox.confirms(card.place, thread) if one.data.get("card") == named]
-        data = asked(card, reply, found)
+        found = [one for one in await outbox.confirms(card.place, thread) if one.data.get("card") == named]
+        data = asked(card, reply, [one.data for one in found])
         if data is None:
             return
-        post = Post(f"confirm:{channel}:{data['replies'][0]}", "confirm", 0, card.place, thread, data=data)
         new = data["replies"] == [reply.message]
-        now = await (say(post) if new else outbox.amend(post, partial(extended, reply=reply)))
+        if new:
+            post = Post(f"confirm:{channel}:{reply.message}", "confirm", 0, card.place, thread, data=data)
+            now = await say(post)
+        else:
+            post = next(one for one in found if one.data.get("replies") == data["replies"][:-1])
+            now = await outbox.amend(post, partial(extended, reply=reply))
     if now is not None:
         await show(outbox, post, change, shown=post.data if new else None)
 

@@ -224,10 +224,14 @@ async def test_a_figure_of_another_kind_than_the_one_asked_for_is_no_answer(ques
         ("How quickly is the parking fee refunded?", "The parking fee is refunded at once.", True),
         ("Which time zone has the parking fee?", "The parking fee has that of the landlord.", True),
         ("What happens when the parking fee is late?", "The parking fee is set by the landlord.", True),
+        ("Who sets the parking fee, no matter how high?", "The parking fee is set by the landlord.", True),
         ("年会費はいくらですか？", "年会費は総会で決める。", False),
         ("年会費はいくらですか？", "年会費は三千円とする。", True),
         ("年会費はいくらでも払える？", "年会費は総会で決める。", True),
         ("年会費の督促は何日かかりますか？", "年会費の督促は総務が行う。", False),
+        ("年会費の督促は何日待っても届かない？", "年会費の督促は総務が行う。", True),
+        ("年会費の督促は何度やっても届かない？", "年会費の督促は総務が行う。", True),
+        ("年会費の督促はいくら払っても届く？", "年会費の督促は総務が行う。", True),
     ],
 )
 async def test_lines_without_the_figure_that_is_asked_for_are_no_answer(

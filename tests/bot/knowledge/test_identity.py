@@ -702,12 +702,16 @@ async def test_a_restore_goes_on_in_the_collection_that_it_began(served: Place) 
     async with running(new, Redactor()) as app:
         for number in range(2):
             await add(app, f"later-{number}.md", f"# Later\n\nPage {number}.\n")
-    shutil.rmtree(new.home)
+    for left in new.home.iterdir():
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
     await restored(file, new, served.embedder)
     assert await identities(new) == {identity}
     assert {name for name, _ in await found(new)} == {*TEXTS}
     with pytest.raises(BackupError, match="KOTAE_QDRANT_PREFIX"):
         await restored(file, served.home("newer", KOTAE_QDRANT_PREFIX="new"), served.embedder)
+    new.home.rename(served.folder / "there")  # what follows is on another machine, where the place is called the same
+    with pytest.raises(BackupError, match="KOTAE_QDRANT_PREFIX"):
+        await restored(file, new, served.embedder)
 
 
 async def test_an_index_built_anew_carries_the_identity_and_leaves_other_homes_alone(place: Place) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -421,8 +422,7 @@ async def test_a_database_that_went_back_is_followed(machines: Machines) -> None
     a, b = await machines.process("a"), await machines.process("b")
     for name in ("plan", "gone"):
         await a.add(f"{name}.md", f"# {name}\n\nThe harbour of {name}.\n")
-    before = ("contents", "documents", "indexes")
-    await change(a.engine, lambda db: [db.execute(text(f"CREATE TABLE old_{name} AS TABLE {name}")) for name in before])
+    await change(a.engine, _remember)
     gone = next(row.id for row in await a.knowledge.documents(READERS) if row.name == "gone.md")
     await a.add("lost.md", "# Lost\n\nThe harbour that is lost.\n")
     await a.add("plan.md", "# Plan\n\nThe harbour of a new plan.\n")
@@ -432,12 +432,7 @@ async def test_a_database_that_went_back_is_followed(machines: Machines) -> None
     await upkeep.put_right()
     assert await a.found() == await b.found() == ["The harbour of a new plan.", "The harbour that is lost."]
 
-    def back(db: Connection) -> None:
-        for name in before:
-            db.execute(text(f"DELETE FROM {name}"))
-            db.execute(text(f"INSERT INTO {name} SELECT * FROM old_{name}"))
-
-    await change(a.engine, back)
+    await change(a.engine, _go_back)
     kept = ["The harbour of gone.", "The harbour of plan."]
     assert await b.found() == await a.found() == kept
     for clock[0] in (1.0, UNSEEN):
@@ -446,6 +441,37 @@ async def test_a_database_that_went_back_is_followed(machines: Machines) -> None
     assert (await a.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
     assert await b.found() == await a.found() == [*kept, "The next harbour."]
     await everything_is_whole(await machines.process("c"))
+
+
+async def test_what_a_database_that_went_back_has_lost_is_not_shown_by_who_never_saw_it(machines: Machines) -> None:
+    """Its next commit has the generation of the one that was lost, so that nobody sees that it ever went back."""
+    a, b = await machines.process("a"), await machines.process("b")
+    plan = await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
+    added = partial(b.add, "lost.md", "# Lost\n\nThe harbour that is lost.\n")
+    forgotten = partial(b.knowledge.forget, plan.document_id or "")
+    changes: tuple[Callable[[], Awaitable[object]], ...] = added, forgotten
+    for n, lost in enumerate(changes):
+        await change(a.engine, _remember)
+        await lost()
+        await change(a.engine, _go_back)
+        assert (await a.add("next.md", f"# Next\n\nThe next harbour ({n}).\n")).chunks == 1
+    assert await b.found() == await a.found() == ["The harbour plan.", "The next harbour (1)."]
+    await everything_is_whole(await machines.process("c"))
+
+
+_GOES_BACK = ("contents", "documents", "indexes")
+
+
+def _remember(db: Connection) -> None:
+    for name in _GOES_BACK:
+        db.execute(text(f"DROP TABLE IF EXISTS old_{name}"))
+        db.execute(text(f"CREATE TABLE old_{name} AS TABLE {name}"))
+
+
+def _go_back(db: Connection) -> None:
+    for name in _GOES_BACK:
+        db.execute(text(f"DELETE FROM {name}"))
+        db.execute(text(f"INSERT INTO {name} SELECT * FROM old_{name}"))
 
 
 async def test_an_index_that_was_swapped_is_not_searched_any_more(machines: Machines) -> None:

@@ -259,6 +259,23 @@ async def test_a_page_in_a_folder_leads_to_those_beside_it_unless_it_is_a_folder
         await home.sync()
 
 
+async def test_a_page_of_any_ending_is_no_folder_unless_its_server_says_so(home: Home, site: Site) -> None:
+    site.pages["/index.php"] = html("Start", "Welcome to the port.", "about.php", "v1.2/")
+    site.pages["/about.php"] = html("About", "Founded in 1901.")
+    site.pages["/v1.2/"] = html("Version", "What is new.")
+    await follow(home, site, "/index.php")
+    assert await home.names() == ["about.php.html", "index.php.html", "v1.2.html"]
+
+
+async def test_a_folder_with_a_dot_whose_server_leads_to_its_first_page_is_that_folder(home: Home, site: Site) -> None:
+    site.answers["/v1.2"] = lambda request: web.Response(status=302, headers={"Location": "/v1.2/start"})
+    site.pages["/v1.2/start"] = html("Version", "What is new.", "more", "/about")
+    site.pages["/v1.2/more"] = html("More", "And what is old.")
+    site.pages["/about"] = html("About", "Founded in 1901.")
+    await follow(home, site, "/v1.2")
+    assert [name for name in await home.names() if "about" in name] == []
+
+
 async def test_a_redirect_leads_nowhere_that_robots_txt_forbids(home: Home, site: Site) -> None:
     site.pages["/robots.txt"] = "User-agent: *\nDisallow: /docs/private/\n"
     site.pages["/docs/private/b"] = html("B", "For nobody's eyes.")

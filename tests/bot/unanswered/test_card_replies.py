@@ -119,6 +119,26 @@ async def test_a_reply_that_comes_a_moment_after_the_answer_was_saved_is_asked_a
     assert (more["replies"], more["earlier"], more["answers"]) == (["2"], ["1"], {"d": "v"})
 
 
+async def test_a_question_that_was_saved_in_part_goes_on_under_its_own_name(engine: AsyncEngine) -> None:
+    posts, shown = Outbox(engine), list[Confirmation]()
+
+    async def say(post: Post) -> Post | None:
+        await posts.reserve(post)
+        return await posts.posted(replace(post, message="m1"))
+
+    async def change(post: Post) -> None:
+        shown.append(post.data)
+
+    for reply in (written("1"), written("2"), written("3")):
+        if reply.message == "3":
+            settled = partial(card_replies.saved, asked={"replies": ["1"]}, taken=AnswerTaken(documents={"d": "v"}))
+            await posts.amend(Post("confirm:C1:1", "confirm", 0, CARD.place), settled)
+        async with asyncio.timeout(5):
+            await card_replies.confirm(posts, CARD, reply, "17.5", "C1", say, change)
+    assert [one["replies"] for one in shown] == [["1", "2"], ["2", "3"]]
+    assert (shown[1]["earlier"], shown[1]["answers"]) == (["1"], {"d": "v"})
+
+
 def test_what_is_saved_is_not_declined_and_what_is_being_saved_stays_saved() -> None:
     (first,) = asked(written("1"))
     gone = card_replies.declined(first)
