@@ -37,9 +37,9 @@ _NEAR = Text(
     en="The closest pages are:",
     ja="近いページはこちらです：",
 )
-_BESIDE = Text(
-    en="Another page says something about it, too. See which one holds:",
-    ja="ほかのページにも関連する記載があります。どちらが有効かご確認ください：",
+_BESIDE = Text(  # in one sentence that leads to what follows: the check would cite one that states something
+    en="Another page says something about it, too; see which one holds:",
+    ja="ほかのページにも関連する記載があるため、どちらが有効かご確認ください：",
 )
 _MARKS = "Found: {found}\nSure: {sure}"
 

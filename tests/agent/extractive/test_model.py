@@ -513,8 +513,27 @@ async def test_another_page_that_may_say_otherwise_stands_beside_a_sure_one(
     assert not last.unsure
     assert last.text.split("\n\n")[:2] == ["The documents say:", f"**deploys-2024.md**\n> {OLD.text} [1]"]
     assert [one.document for one in last.citations] == ["deploys-2024.md", "deploys.md"][: 1 + shown]
-    beside = f"See which one holds:\n\n**deploys.md**\n> {NEW.text} [2]"
+    beside = f"see which one holds:\n\n**deploys.md**\n> {NEW.text} [2]"
     assert last.text.endswith(beside) is shown
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new", "leads"),
+    [
+        (FRIDAY, OLD, "Another page says something about deploys on Friday.", "see which one holds:"),
+        (
+            "金曜日にデプロイできますか",
+            passage("旧.md", "金曜日はデプロイできません。", collection="handbook"),
+            "金曜日のデプロイについては、ほかのページに関連する記載があります。",
+            "どちらが有効かご確認ください：",
+        ),
+    ],
+)
+async def test_what_leads_to_another_page_cites_nothing(question: str, old: Passage, new: str, leads: str) -> None:
+    other = replace(NEW, text=new)
+    last = answer(await turn(question, Scored((old, 0.9, 1.0), (other, 0.3, 0.9))))
+    assert sum(block.endswith(leads) for block in last.text.split("\n\n")) == 1
+    assert [line[-3:] for line in last.text.splitlines() if "[" in line] == ["[1]", "[2]"]
 
 
 async def test_a_page_is_no_rival_of_itself_nor_of_a_page_in_another_language() -> None:
