@@ -287,6 +287,12 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_it",),
     ),
     Mutation(
+        "where a third of the question is missing, a strong match is needed",
+        "agent/extractive/index.py",
+        ("(STRONG if hit.held >= MOST else STRONG_MATCH)", "STRONG"),
+        ("tests/agent/extractive/test_model.py::test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_it",),
+    ),
+    Mutation(
         "another page that may say otherwise is shown beside a sure one",
         "agent/extractive/model.py",
         ("other = rivals(turn.question, found, strong)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),

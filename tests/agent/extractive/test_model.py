@@ -176,6 +176,8 @@ async def test_a_passage_that_holds_a_part_of_the_question_only_is_no_answer_to_
     question = "経費精算の期限は？"
     assert not answer(await turn(question, Library(relevance=0.9, held=0.65))).unsure
     assert answer(await turn(question, Library(relevance=0.9, held=0.55))).unsure
+    assert answer(await turn(question, Library(relevance=0.75, held=0.65))).unsure
+    assert not answer(await turn(question, Library(relevance=0.75, held=0.75))).unsure
 
 
 @pytest.mark.parametrize(
