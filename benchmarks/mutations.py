@@ -1977,6 +1977,12 @@ MUTATIONS = (
         (f"{SLACK}/test_audience.py::test_who_somebody_is",),
     ),
     Mutation(
+        "Slack: a workspace beside ours in an organisation is not the team",
+        "adapters/slack/audience.py",
+        ('{user.get("team_id"), *listed}', '{user.get("team_id")}'),
+        (f"{SLACK}/test_audience.py::test_of_an_organisation_the_workspaces_of_an_account_decide",),
+    ),
+    Mutation(
         "Slack: a token that is revoked while it runs is noticed",
         "adapters/slack/transport/api_call.py",
         ("                        self.refused.set()\n", "                        pass\n"),
