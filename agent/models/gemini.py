@@ -391,7 +391,7 @@ def _simpler(error: errors.APIError, config: types.GenerateContentConfig) -> str
     first."""
     said = _refusal(error)
     message = said.message.lower()
-    if said.about_the_key or said.status not in ("INVALID_ARGUMENT", "") or "signature" in message:
+    if said.about_the_key or said.overlong or said.status not in ("INVALID_ARGUMENT", "") or "signature" in message:
         return None
     thinking = config.thinking_config
     levelled = thinking is not None and (thinking.thinking_level or thinking.thinking_budget) is not None

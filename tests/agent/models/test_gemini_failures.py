@@ -21,7 +21,7 @@ from agent.models.base import (
 )
 from agent.models.gemini import GeminiModel
 from agent.strategies.react import Agent
-from tests.agent.models.gemini_calls import ASKED, MODEL, SYSTEM, failure, last, model, parts, tool
+from tests.agent.models.gemini_calls import ASKED, MODEL, SYSTEM, VERDICT, failure, last, model, parts, tool
 from tests.agent.turning import Searches, answer_of, asking
 from tests.fakes.gemini import Block, FakeGemini, Order, Refuse, Reply, busy, call, text, thought
 
@@ -159,9 +159,12 @@ async def test_out_of_order(order: Order, why: str) -> None:
     assert isinstance(error, ModelUnavailable) and error.why == why
 
 
-async def test_what_is_too_long_to_read() -> None:
+async def test_what_is_too_long_to_read_is_not_sent_again_in_another_form() -> None:
     said = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
-    assert isinstance(await failure(*[Refuse(400, said)] * 3), ModelOverlong)
+    async with FakeGemini(Refuse(400, said)) as gemini:
+        with pytest.raises(ModelOverlong):
+            await parts(gemini, schema=VERDICT, effort="low")
+    assert len(gemini.journal) == 1
 
 
 async def test_a_model_that_has_been_shut_down() -> None:
