@@ -268,10 +268,12 @@ _NO_SYSTEM = re.compile(r"system role not supported|roles must alternate", re.IG
 
 # What a request can do without: the fields that are it, and how refusals name it. `max_tokens` is that name for the
 # limit (OpenAI's newer models have another), `limit` any; the form of a `schema` is asked for by the prompt as well.
+# OpenAI streams some models to organisations only that have shown who they are (openai/codex issue 1982).
 _SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
     "tools": (frozenset({"tools"}), _NO_TOOLS),
     "system": (frozenset({"messages"}), _NO_SYSTEM),
     "usage": (frozenset({"stream_options"}), re.compile(r"stream_options|include_usage")),
+    "stream": (frozenset({"stream"}), re.compile(r"verified to stream|stream\w* (?:is|are) not|not support stream")),
     "max_tokens": (frozenset({"max_tokens"}), re.compile(r"use\W+max_completion_tokens")),
     "limit": (
         frozenset({"max_tokens", "max_completion_tokens"}),
@@ -327,12 +329,12 @@ def _body(
     without: frozenset[str],
     limit: int,
 ) -> Json:
-    body: Json = {"model": model, "messages": conversation, "stream": True}
+    body: Json = {"model": model, "messages": conversation}
     if "system" in without and conversation[0]["role"] == "system":
         system, first, *rest = conversation  # the first turn is always the user's
         body["messages"] = [{**first, "content": f"{system['content']}\n\n{first['content']}"}, *rest]
-    if "usage" not in without:
-        body["stream_options"] = {"include_usage": True}
+    if "stream" not in without:
+        body |= {"stream": True} | ({"stream_options": {"include_usage": True}} if "usage" not in without else {})
     if "limit" not in without:
         body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = limit
     if effort and "effort" not in without:

@@ -28,6 +28,11 @@ class Rules:
         yield from (f"Unrecognized request argument supplied: {name}" for name in body.keys() - _BODY)
         if "stream_options" in body and ("usage" in self.without or not body.get("stream")):
             yield "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options')}]"
+        if body.get("stream") and "stream" in self.without:
+            yield (
+                "Your organization must be verified to stream this model. Please go to:"
+                " https://platform.openai.com/settings/organization/general and click on Verify Organization."
+            )
         if "max_tokens" in body and "max_completion_tokens" in body:
             yield "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
         if "max_tokens" in body and "max_tokens" in self.without:

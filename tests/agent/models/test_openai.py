@@ -427,6 +427,7 @@ async def test_a_schema_asks_for_json_and_leaves_the_tools_declared_but_uncalled
     [
         (("schema",), {"response_format"}, {"stream_options", "max_tokens", "tool_choice"}),
         (("usage",), {"stream_options"}, {"response_format", "max_tokens"}),
+        (("stream",), {"stream", "stream_options"}, {"response_format", "tools", "max_tokens"}),
         (("max_tokens",), {"max_tokens"}, {"max_completion_tokens", "response_format"}),
         (("limit",), {"max_tokens", "max_completion_tokens"}, {"stream_options", "response_format"}),
         (("effort",), {"reasoning_effort"}, {"response_format", "tools"}),
