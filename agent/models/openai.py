@@ -133,10 +133,12 @@ class OpenAIModel:
                             self._thinks = self._thinks or isinstance(part, ThoughtPart)
                             yield part
             except _RefusedError as refusal:
-                less = None if begun else _simpler(refusal.complaint, body)
+                less = None if begun else _simpler(refusal.complaint, body, without)
                 if less is None:
                     raise self._declined(refusal.complaint) from None
                 without |= {less}
+                if less == "thinking":
+                    log.warning("%s takes tools only where it does not think before it speaks", self.name)
                 if less == "tools":
                     log.warning("%s takes no tools; it is asked without from now on", self.name)
                     self._refused |= {less}
@@ -261,15 +263,17 @@ _NO_MODEL = frozenset({"model_not_found", "model_not_active"})
 _NO_TOOLS = re.compile(
     r"(?:not|n't) support (?:parameters: \[')?(?:tool|function.?call)"
     r"|(?:tool|function).?call(?:s|ing)?\W+(?:is|are) not supported"
-    r"|found that support tool use|enable-auto-tool-choice|requires --jinja",
+    r"|found that support tool use|enable-auto-tool-choice|requires --jinja|function tools with reasoning_effort",
     re.IGNORECASE,
 )
 _NO_SYSTEM = re.compile(r"system role not supported|roles must alternate", re.IGNORECASE)  # templates of Gemma, Mistral
 
 # What a request can do without: the fields that are it, and how refusals name it. `max_tokens` is that name for the
 # limit (OpenAI's newer models have another), `limit` any; the form of a `schema` is asked for by the prompt as well.
-# OpenAI streams some models to organisations only that have shown who they are (openai/codex issue 1982).
+# OpenAI streams some models to organisations only that have shown who they are (openai/codex issue 1982); its models
+# that think by themselves take tools here with an effort of "none" at most (LiteLLM PR 34569).
 _SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
+    "thinking": (frozenset({"tools"}), re.compile(r"function tools with reasoning_effort")),
     "tools": (frozenset({"tools"}), _NO_TOOLS),
     "system": (frozenset({"messages"}), _NO_SYSTEM),
     "usage": (frozenset({"stream_options"}), re.compile(r"stream_options|include_usage")),
@@ -291,7 +295,7 @@ def _mendable(complaint: Complaint) -> bool:
     )
 
 
-def _simpler(complaint: Complaint, body: Json) -> str | None:
+def _simpler(complaint: Complaint, body: Json, without: frozenset[str]) -> str | None:
     """The part of this request to leave out of the next try; None: it would be refused all the same."""
     if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL):
         return None
@@ -300,7 +304,7 @@ def _simpler(complaint: Complaint, body: Json) -> str | None:
     if not named and not _refusal(complaint).overlong:
         named = _UNNAMED
     there = body.keys() if body["messages"][0]["role"] == "system" else body.keys() - {"messages"}
-    return next((part for part in named if there & _SPARE[part][0]), None)
+    return next((part for part in named if part not in without and there & _SPARE[part][0]), None)
 
 
 def _refusal(complaint: Complaint) -> Refusal:
@@ -337,8 +341,9 @@ def _body(
         body |= {"stream": True} | ({"stream_options": {"include_usage": True}} if "usage" not in without else {})
     if "limit" not in without:
         body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = limit
-    if effort and "effort" not in without:
-        body["reasoning_effort"] = effort
+    asked = "none" if tools and "thinking" in without else effort
+    if asked and "effort" not in without:
+        body["reasoning_effort"] = asked
     if tools:
         body["tools"] = [
             {

@@ -109,8 +109,10 @@ class FakeOpenAI:
     """`async with FakeOpenAI(Reply(…), Refuse(…)) as server:` or `FakeOpenAI(obedient=True)`; then `.url`, `.key`.
 
     `url` ends in /v1. `key` None: a local server that asks for none. `without` names what this server does not take:
-    "usage" (stream_options), "stream" (to an organisation that was not verified), "max_tokens" (only max_completion_tokens), "limit" (either: its window is small), "schema"
-    (a reply's form), "effort" (reasoning_effort), "tools", "system" (that role, as Gemma's first templates). `alternates`: its template wants user and assistant in turn.
+    "usage" (stream_options), "stream" (to an organisation that was not verified), "max_tokens" (only
+    max_completion_tokens), "limit" (either: its window is small), "schema" (a reply's form), "effort"
+    (reasoning_effort), "thinking" (tools with any effort but "none"), "none" (that effort), "tools", "system" (that
+    role, as Gemma's first templates). `alternates`: its template wants user and assistant in turn.
     `embedders` are the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or
     ignored."""
 

@@ -58,6 +58,13 @@ class Rules:
                 yield "Invalid 'tools[0].function.name': string does not match pattern."
             if made.get("parameters", {"type": "object"}).get("type") != "object":
                 yield "Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"'."
+        if tools and "thinking" in self.without and body.get("reasoning_effort") != "none":
+            yield (
+                "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions."
+                " To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+            )
+        if body.get("reasoning_effort") == "none" and "none" in self.without:
+            yield "Unsupported value: 'reasoning_effort' does not support 'none' with this model."
         if "reasoning_effort" in body and "effort" in self.without:
             yield "Unsupported parameter: 'reasoning_effort' is not supported with this model."
         form = body.get("response_format")
