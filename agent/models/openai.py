@@ -57,6 +57,8 @@ MORE_OUTPUT_TOKENS = 32_768
 LINGER_SECONDS = 5.0  # for the usage that follows a reply which is whole
 
 _WHOLE_REPLY_BYTES = 8 * 2**20
+_TOKEN_CHARACTERS = 6  # more than any text has on average
+_WIDE = "\u2e80"  # from here on, the East Asian scripts: half as many
 
 
 class OpenAIModel:
@@ -85,6 +87,7 @@ class OpenAIModel:
         self._refused: frozenset[str] = frozenset()  # what this server does not take, see `_simpler`
         self._thinks = False  # until a reply has shown its reasoning
         self._called = False
+        self._cuts = False  # its server has been seen to
 
     @property
     def name(self) -> str:
@@ -147,6 +150,7 @@ class OpenAIModel:
             for part in reply.end():
                 yield part
             self._refused |= without
+            self._look_at(reply.cost.input_tokens, _fewest_tokens(encoded(body).decode()))
             spent += reply.cost
             if reply.cut and not reply.says_something:
                 if again:
@@ -160,6 +164,17 @@ class OpenAIModel:
                 yield call
             yield message
             return
+
+    def _look_at(self, read: int, sent: int) -> None:
+        """Ollama answers a conversation that is longer than its context as if nothing were left out (its PR 17944).
+        `sent`: the fewest tokens that it can have had."""
+        if 0 < read < sent and not self._cuts:
+            self._cuts = True
+            log.warning(
+                "%s was sent some %d tokens and says that it has read %d: its context is too small, and something is"
+                " left out. Give it 16,000 at least (Ollama: OLLAMA_CONTEXT_LENGTH)",
+                *(self.name, sent, read),
+            )
 
     async def _stream(self, body: Json, reply: Reply) -> AsyncGenerator[Json, None]:
         """The chunks of one call; its time limit counts the waiting for them, not what the caller does between.
@@ -322,6 +337,10 @@ async def _whole(response: httpx2.Response) -> bytes:
 
 
 # -- our conversation as theirs -------------------------------------------------------------------------------------
+
+
+def _fewest_tokens(text: str) -> int:
+    return (len(text) + sum(character >= _WIDE for character in text)) // _TOKEN_CHARACTERS
 
 
 def _body(

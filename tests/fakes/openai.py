@@ -39,6 +39,7 @@ class Reply:
     finish: str | None = "stop"
     ending: Literal["end", "cut", "hang", "error", "linger", "whole"] = "end"
     thoughts: int = 0  # tokens
+    context: int = 100_000  # tokens that it reads, as Ollama without a word of what it leaves out
     kind: str = "text/event-stream; charset=utf-8"  # of the answer
     error: Mapping[str, Any] = field(default_factory=lambda: {"message": "Engine died.", "code": 500})
 
@@ -287,7 +288,10 @@ def _line(chunk: Json) -> bytes:
 
 def _usage(reply: Reply, body: Json) -> Json:
     written = len(reply.deltas) + reply.thoughts
-    usage: Json = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": written}
+    usage: Json = {
+        "prompt_tokens": min(len(json.dumps(body)) // 4, reply.context),
+        "completion_tokens": written,
+    }
     if reply.thoughts:
         usage["completion_tokens_details"] = {"reasoning_tokens": reply.thoughts}
     return usage
