@@ -115,7 +115,8 @@ class FakeOpenAI:
     (reasoning_effort), "thinking" (tools with any effort but "none"), "none" (that effort), "tools", "system" (that
     role, as Gemma's first templates). `alternates`: its template wants user and assistant in turn.
     `embedders` are the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or
-    ignored."""
+    ignored. `at_once` are the texts that it embeds in one request (Alibaba's 10), `reads` the characters of one text,
+    over which it says `overlong`."""
 
     def __init__(
         self,
@@ -127,6 +128,9 @@ class FakeOpenAI:
         without: Sequence[str] = (),
         alternates: bool = True,
         resizes: Resizes = "makes",
+        at_once: int = 32,
+        reads: int = 20_000,
+        overlong: Refuse = Refuse(400, "the input length exceeds the context length"),
     ) -> None:
         self.key = key
         self.url = ""
@@ -135,7 +139,8 @@ class FakeOpenAI:
         self._orders = deque(orders)
         self._embedding_orders: deque[Refuse | Vectors] = deque()
         self._obedient = obedient
-        self._rules = Rules(frozenset(without), alternates, resizes)
+        self._rules = Rules(frozenset(without), alternates, resizes, at_once)
+        self._reads, self._overlong = reads, overlong
         self._models = set(models)
         self._embedders = {"text-embedding-3-small": 1536, "bge-m3": 1024} if embedders is None else embedders
         self._reasoning: set[str] = set()  # fields of thinking that were sent
@@ -256,6 +261,8 @@ class FakeOpenAI:
         wished = body.get("dimensions")
         if not refusal and size is not None and (wrong := next(self._rules.wrong_embedding(body, size), None)):
             refusal = Refuse(400, wrong)
+        if not refusal and any(len(each) > self._reads for each in body["input"]):
+            refusal = self._overlong
         if refusal:
             self.refused.append(refusal.message)
             return _refused(refusal)

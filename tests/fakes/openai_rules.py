@@ -23,6 +23,7 @@ class Rules:
     without: frozenset[str]
     alternates: bool
     resizes: Resizes
+    at_once: int = 32
 
     def wrong(self, body: Json, reasoning: Set[str]) -> Iterator[str]:
         yield from (f"Unrecognized request argument supplied: {name}" for name in body.keys() - _BODY)
@@ -118,8 +119,8 @@ class Rules:
         texts = body.get("input")
         if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each for each in texts):
             yield "'$.input' is invalid. Please check the API reference."
-        elif len(texts) > 32:
-            yield f"batch size {len(texts)} > maximum allowed batch size 32"
+        elif len(texts) > self.at_once:
+            yield f"batch size {len(texts)} > maximum allowed batch size {self.at_once}"
         if "dimensions" in body and self.resizes == "refuses":
             yield f'Model "{body["model"]}" does not support matryoshka representation, changing output dimensions will lead to poor results.'
         if body.get("dimensions", size) > size:
