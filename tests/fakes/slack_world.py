@@ -273,6 +273,9 @@ class World:
         self.views: dict[str, View] = {}
         self.homes: dict[tuple[str, str], View] = {}  # by app and user
         self.statuses: dict[tuple[str, str], Status] = {}
+        # Threads that show for an hour that the app is at work, until it ends its stream or its status: neither a post
+        # nor a reader who stops the stream does. Source: docs.slack.dev/ai/agent-sessions, agent_session_stopped
+        self.processing: set[tuple[str, str]] = set()
         self.prompts: dict[tuple[str, str], Json] = {}
         self.titles: dict[tuple[str, str], str] = {}
         self.triggers: dict[str, tuple[float, str]] = {}  # when made, and for whom
