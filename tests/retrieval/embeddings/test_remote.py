@@ -150,13 +150,21 @@ async def test_a_quota_of_the_day_is_not_waited_for_nor_does_a_query_wait_long()
     assert pause.seconds == [] and server.finished
 
 
+async def test_a_gemini_model_that_only_the_beta_version_has_is_asked_for_there() -> None:
+    async with FakeGemini(versions=["v1beta"]) as server, gemini_embedder(server) as embedder:
+        assert len(await embedder.embed_documents(["返金"])) == len(await embedder.embed_documents(["駐車場"])) == 1
+    assert [call.version for call in server.journal] == ["v1", "v1beta", "v1beta"]
+    async with FakeGemini(embedders=[]) as server, gemini_embedder(server) as embedder:
+        assert "does not offer" in (await refusal(embedder)).text("en")
+    assert [call.version for call in server.journal] == ["v1", "v1beta", "v1"]
+
+
 @pytest.mark.parametrize(
     ("order", "said"),
     [
         (gemini.Refuse(400, "Invalid argument."), "refused the request"),
         (gemini.Refuse(400, "Bad.", details=({"reason": "API_KEY_INVALID"},)), "was not accepted"),
         (gemini.Refuse(403, "Forbidden.", "PERMISSION_DENIED"), "was not accepted"),
-        (gemini.Refuse(404, "models/x is not found", "NOT_FOUND"), "does not offer"),
         (gemini.Vectors({"embeddings": []}), "not the vectors"),
         (gemini.Vectors({"embeddings": [{"values": [1.0]}, {"values": [1.0]}]}), "not the vectors"),
         (gemini.Vectors({"embeddings": [{}]}), "not the vectors"),
