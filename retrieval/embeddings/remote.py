@@ -142,7 +142,7 @@ async def embed(
 
 @dataclass
 class _Sender:
-    """What is refused goes in halves: servers take fewer texts, or less text, at once. Of a text that is longer than
+    """Sends what is refused in halves: servers take fewer texts, or less text, at once. Of a text that is longer than
     the model reads the beginning counts, as where a server cuts it off itself; Ollama no longer does (its issue 14186).
     """
 
