@@ -1983,6 +1983,24 @@ MUTATIONS = (
         (f"{SLACK}/test_audience.py::test_who_somebody_is",),
     ),
     Mutation(
+        "Slack: a workspace beside ours in an organisation is not the team",
+        "adapters/slack/audience.py",
+        ('{user.get("team_id"), *listed}', '{user.get("team_id")}'),
+        (f"{SLACK}/test_audience.py::test_of_an_organisation_the_workspaces_of_an_account_decide",),
+    ),
+    Mutation(
+        "Slack: no acknowledgement is longer than Socket Mode takes",
+        "adapters/slack/commands.py",
+        ("        if fits(acked):", "        if True:"),
+        (f"{SLACK}/test_commands.py::test_a_long_text_that_is_not_taken_comes_back_whole",),
+    ),
+    Mutation(
+        "Slack: where the words of an answer are refused that is said",
+        "adapters/slack/turn_view.py",
+        ("                await self._put(number, _REFUSED.to(self._language, code=error.code), [()])\n", "                raise\n"),
+        (f"{SLACK}/test_turn_view.py::test_where_the_words_are_refused_that_is_said",),
+    ),
+    Mutation(
         "Slack: a token that is revoked while it runs is noticed",
         "adapters/slack/transport/api_call.py",
         ("                        self.refused.set()\n", "                        pass\n"),

@@ -9,6 +9,7 @@ STRANGERS = f"{HTTP_TEST}::test_nobody_else_gets_in"
 HOLDING = "bot/operations/holding.py"
 HOLDING_TEST = "tests/bot/operations/test_holding.py"
 RATES_TEST = "tests/bot/store/test_rates.py"
+POOLS = "tests/bot/store/test_link.py::test_connections_that_share_a_session_are_refused_in_words"
 TESTS = "tests/bot/knowledge/test_processes.py"
 SNAPSHOTS, SERVER, STORES = "bot/knowledge/snapshots.py", "retrieval/index/server.py", "bot/store/vector_stores.py"
 MANY = f"{TESTS}::test_documents_of_many_processes_at_once_are_all_there"
@@ -53,6 +54,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "adapters/web/server/guard.py",
         ('scope["path"] not in self._signed:', 'not scope["path"].startswith("/slack"):'),
         (STRANGERS,),
+    ),
+    (
+        "connections that share the sessions of a server are refused",
+        "bot/database.py",
+        ("        await require_sessions(engine)\n", ""),
+        (POOLS,),
+    ),
+    (
+        "two connections in one session are noticed",
+        "bot/store/inspection.py",
+        ("    if len(sessions[0] | sessions[1]) != 2 or sessions[0] & sessions[1]:", "    if not sessions[0]:"),
+        (POOLS,),
     ),
     (
         "what is taken back was never said",

@@ -15,7 +15,7 @@ from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
-from bot.store.inspection import probe
+from bot.store.inspection import probe, require_sessions
 from bot.store.searches import Searches
 from bot.store.signals import Signals
 from bot.store.unanswered import UnansweredQuestions
@@ -66,10 +66,11 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     one whose restore did not end."""
     refuse_unfinished(settings.home)
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
     engine = connect(settings.database_url, settings.link)
     collections, signals = Collections(engine), Signals(engine)
     try:
+        await require_sessions(engine)
+        await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
         yield Database(
             engine=engine,
             documents=Documents(engine, embedder=""),

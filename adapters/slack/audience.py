@@ -188,6 +188,8 @@ class Places:
             return {}
 
     def _is_outsider(self, user: Mapping[str, Any]) -> bool:
-        team = user.get("team_id") or self._slack.me.team
-        elsewhere = team != self._slack.me.team and not user.get("is_bot")
+        """An Enterprise Grid lists the workspaces of an account, and names another of them or none as its own."""
+        listed = (user.get("enterprise_user") or {}).get("teams") or ()
+        teams = {user.get("team_id"), *listed} - {None, ""}
+        elsewhere = bool(teams) and self._slack.me.team not in teams and not user.get("is_bot")
         return elsewhere or any(user.get(flag) for flag in _GUEST)

@@ -13,7 +13,7 @@ from adapters.slack.context import SlackContext
 from adapters.slack.events import readable
 from adapters.slack.rendering.block_kit import INGEST, Json, card_blocks, respond
 from adapters.slack.rendering.mrkdwn import escaped
-from adapters.slack.transport.acks import Ack, in_time, once
+from adapters.slack.transport.acks import Ack, fits, in_time, once
 from bot.errors import StoreError
 from bot.types import Command
 from retrieval.types import RAGToolError
@@ -42,7 +42,12 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 
         failed = FAILED.to(context.language)
         said = await in_time(context, ingestion.take_typed(context, body, text), late, failed, "slack-ingest")
-        await ack(escaped(said or ""))
+        acked = escaped(said or "")
+        if fits(acked):
+            await ack(acked)
+        else:
+            await ack()
+            await late(said or "")
 
     @app.command("/kotae")
     async def kotae(ack: Ack, body: Json) -> None:

@@ -39,6 +39,12 @@ _LOST = FIXED | {"message_not_found"}  # an answer that cannot be replaced where
 
 _THINKING = Text(en="is thinking…", ja="考えています…")
 _SEARCHING = Text(en="is searching the documents…", ja="資料を調べています…")
+_REFUSED = Text(
+    en="I have an answer, but Slack does not accept its words here (code {code}). Ask me in a direct message, or ask "
+    "whoever runs me.",
+    ja="回答はできましたが、ここでは Slack に本文の投稿を拒否されました（コード {code}）。"
+    "ダイレクトメッセージで質問するか、管理者に確認してください。",
+)
 _DELETED = Text(en="This answer went with its question.", ja="質問とともに削除されました。")
 _REVIEWING = Text(en="is reviewing its answer…", ja="回答を見直しています…")
 
@@ -197,7 +203,12 @@ class SlackThread(TurnView):
             log.warning("blocks are refused in the thread of turn %s, text goes instead: %s", self._turn, error)
         texts = plain_parts(answered, self._language)
         for number, text in enumerate(texts):
-            await self._put(number, text, [()])
+            try:
+                await self._put(number, text, [()])
+            except RefusedError as error:  # such as by an admin's rule for what may be linked in Slack Connect
+                log.warning("the words of an answer are refused in the thread of turn %s: %s", self._turn, error)
+                await self._put(number, _REFUSED.to(self._language, code=error.code), [()])
+                return number + 1
         return len(texts)
 
     def _buttons(self, answered: Answered) -> list[Sequence[dict[str, Any]]]:

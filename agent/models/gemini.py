@@ -34,9 +34,9 @@ from agent.models.base import (
     ToolResult,
 )
 from agent.models.turns import NOT_MADE, Own, Plain, Results, turns
+from retrieval.providers.gemini_versions import Versions
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
-API_VERSION = "v1"
 CONNECT_SECONDS = 5.0
 OUTPUT_TOKENS = 8_192  # thinking counts towards it
 MORE_OUTPUT_TOKENS = 32_768
@@ -83,6 +83,7 @@ class GeminiModel:
         if not self._key.get_secret_value().strip():
             raise ValueError("Gemini needs a key")
         self._timeout = timeout
+        self._versions = Versions(api_version)
         self._refused: frozenset[str] = frozenset()  # "schema", "effort", "thoughts": what it does not take
         self._thinks = True  # until a reply has come without; once one has come with thoughts, for good
         self._thought = False
@@ -96,7 +97,7 @@ class GeminiModel:
             api_key=self._key.get_secret_value(),
             http_options=types.HttpOptions(
                 base_url=base_url or BASE_URL,
-                api_version=api_version or API_VERSION,
+                api_version=self._versions.now,
                 timeout=int(timeout * 1000),
                 httpx_async_client=self._http,
                 client_args={"verify": tls},
@@ -129,9 +130,10 @@ class GeminiModel:
         schema: Mapping[str, Any] | None = None,
         effort: Effort | None = None,
     ) -> AsyncIterator[Part]:
-        """As `ChatModel` says. A call is made again at once in three cases: the server refuses a reply schema beside
-        tools, the level of thinking or the request for its summaries (then without), or thinking used up the whole
-        output (then with a larger limit and less of it)."""
+        """As `ChatModel` says. A call is made again at once where the version of the API does not know the model or a
+        word (see `Versions`), where the server refuses a reply schema beside tools, the level of thinking or the
+        request for its summaries (then without), and where thinking used up the whole output (then with a larger limit
+        and less of it)."""
         system, contents = _conversation(messages, self._model, {tool.name for tool in tools})
         if not contents:
             raise ModelProtocolError("there is nothing to reply to")
@@ -140,9 +142,10 @@ class GeminiModel:
         limit = MORE_OUTPUT_TOKENS if budgeted else OUTPUT_TOKENS
         without, spent, again = self._refused, Cost(), False
         while True:
-            reply = _Reply()
+            reply, version = _Reply(), self._versions.now
             thinking = _thinking(self._model, effort, without)
             config = _config(system, tools, schema, thinking, without, limit)
+            config.http_options = types.HttpOptions(api_version=version)
             try:
                 async with aclosing(self._stream(contents, config)) as chunks:
                     async for chunk in chunks:
@@ -150,6 +153,8 @@ class GeminiModel:
                             self._thought = self._thought or isinstance(part, ThoughtPart)
                             yield part
             except errors.APIError as refusal:
+                if self._versions.changes(version, _refusal(refusal)):
+                    continue
                 less = _simpler(refusal, config)
                 if less is None:
                     raise self._failed(refusal) from self._cause(refusal)
@@ -171,8 +176,8 @@ class GeminiModel:
         self, contents: list[types.Content], config: types.GenerateContentConfig
     ) -> AsyncGenerator[types.GenerateContentResponse, None]:
         """The chunks of one call; its time limit counts the waiting for them, not what the caller does between.
-        Raises ModelError, and the SDK's own for status 400 at the begin: perhaps a simpler form of the request will
-        do."""
+        Raises ModelError, and the SDK's own for status 400 and 404 at the begin: perhaps a simpler form of the request
+        will do, or another version of the API."""
         chunks = aiter(
             await self._client.aio.models.generate_content_stream(
                 model=self._model,
@@ -191,7 +196,7 @@ class GeminiModel:
             # Beside its own errors the SDK lets through what its HTTP client, `json` and pydantic raise, and the
             # TypeErrors of replies in an unknown shape.
             except Exception as error:
-                if isinstance(error, errors.APIError) and error.code == 400 and not begun:
+                if isinstance(error, errors.APIError) and error.code in (400, 404) and not begun:
                     raise
                 raise self._failed(error) from self._cause(error)
             left -= clock() - started
@@ -391,7 +396,13 @@ def _simpler(error: errors.APIError, config: types.GenerateContentConfig) -> str
     first."""
     said = _refusal(error)
     message = said.message.lower()
-    if said.about_the_key or said.status not in ("INVALID_ARGUMENT", "") or "signature" in message:
+    if (
+        said.code != 400
+        or said.about_the_key
+        or said.overlong
+        or said.status not in ("INVALID_ARGUMENT", "")
+        or "signature" in message
+    ):
         return None
     thinking = config.thinking_config
     levelled = thinking is not None and (thinking.thinking_level or thinking.thinking_budget) is not None

@@ -57,6 +57,8 @@ MORE_OUTPUT_TOKENS = 32_768
 LINGER_SECONDS = 5.0  # for the usage that follows a reply which is whole
 
 _WHOLE_REPLY_BYTES = 8 * 2**20
+_TOKEN_CHARACTERS = 6  # more than any text has on average
+_WIDE = "\u2e80"  # from here on, the East Asian scripts: half as many
 
 
 class OpenAIModel:
@@ -85,6 +87,7 @@ class OpenAIModel:
         self._refused: frozenset[str] = frozenset()  # what this server does not take, see `_simpler`
         self._thinks = False  # until a reply has shown its reasoning
         self._called = False
+        self._cuts = False  # its server has been seen to
 
     @property
     def name(self) -> str:
@@ -133,10 +136,12 @@ class OpenAIModel:
                             self._thinks = self._thinks or isinstance(part, ThoughtPart)
                             yield part
             except _RefusedError as refusal:
-                less = None if begun else _simpler(refusal.complaint, body)
+                less = None if begun else _simpler(refusal.complaint, body, without)
                 if less is None:
                     raise self._declined(refusal.complaint) from None
                 without |= {less}
+                if less == "thinking":
+                    log.warning("%s takes tools only where it does not think before it speaks", self.name)
                 if less == "tools":
                     log.warning("%s takes no tools; it is asked without from now on", self.name)
                     self._refused |= {less}
@@ -145,6 +150,7 @@ class OpenAIModel:
             for part in reply.end():
                 yield part
             self._refused |= without
+            self._look_at(reply.cost.input_tokens, _fewest_tokens(encoded(body).decode()))
             spent += reply.cost
             if reply.cut and not reply.says_something:
                 if again:
@@ -158,6 +164,17 @@ class OpenAIModel:
                 yield call
             yield message
             return
+
+    def _look_at(self, read: int, sent: int) -> None:
+        """Ollama answers a conversation that is longer than its context as if nothing were left out (its PR 17944).
+        `sent`: the fewest tokens that it can have had."""
+        if 0 < read < sent and not self._cuts:
+            self._cuts = True
+            log.warning(
+                "%s was sent some %d tokens and says that it has read %d: its context is too small, and something is"
+                " left out. Give it 16,000 at least (Ollama: OLLAMA_CONTEXT_LENGTH)",
+                *(self.name, sent, read),
+            )
 
     async def _stream(self, body: Json, reply: Reply) -> AsyncGenerator[Json, None]:
         """The chunks of one call; its time limit counts the waiting for them, not what the caller does between.
@@ -261,17 +278,21 @@ _NO_MODEL = frozenset({"model_not_found", "model_not_active"})
 _NO_TOOLS = re.compile(
     r"(?:not|n't) support (?:parameters: \[')?(?:tool|function.?call)"
     r"|(?:tool|function).?call(?:s|ing)?\W+(?:is|are) not supported"
-    r"|found that support tool use|enable-auto-tool-choice|requires --jinja",
+    r"|found that support tool use|enable-auto-tool-choice|requires --jinja|function tools with reasoning_effort",
     re.IGNORECASE,
 )
 _NO_SYSTEM = re.compile(r"system role not supported|roles must alternate", re.IGNORECASE)  # templates of Gemma, Mistral
 
 # What a request can do without: the fields that are it, and how refusals name it. `max_tokens` is that name for the
 # limit (OpenAI's newer models have another), `limit` any; the form of a `schema` is asked for by the prompt as well.
+# OpenAI streams some models to organisations only that have shown who they are (openai/codex issue 1982); its models
+# that think by themselves take tools here with an effort of "none" at most (LiteLLM PR 34569).
 _SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
+    "thinking": (frozenset({"tools"}), re.compile(r"function tools with reasoning_effort")),
     "tools": (frozenset({"tools"}), _NO_TOOLS),
     "system": (frozenset({"messages"}), _NO_SYSTEM),
     "usage": (frozenset({"stream_options"}), re.compile(r"stream_options|include_usage")),
+    "stream": (frozenset({"stream"}), re.compile(r"verified to stream|stream\w* (?:is|are) not|not support stream")),
     "max_tokens": (frozenset({"max_tokens"}), re.compile(r"use\W+max_completion_tokens")),
     "limit": (
         frozenset({"max_tokens", "max_completion_tokens"}),
@@ -289,7 +310,7 @@ def _mendable(complaint: Complaint) -> bool:
     )
 
 
-def _simpler(complaint: Complaint, body: Json) -> str | None:
+def _simpler(complaint: Complaint, body: Json, without: frozenset[str]) -> str | None:
     """The part of this request to leave out of the next try; None: it would be refused all the same."""
     if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL):
         return None
@@ -298,7 +319,7 @@ def _simpler(complaint: Complaint, body: Json) -> str | None:
     if not named and not _refusal(complaint).overlong:
         named = _UNNAMED
     there = body.keys() if body["messages"][0]["role"] == "system" else body.keys() - {"messages"}
-    return next((part for part in named if there & _SPARE[part][0]), None)
+    return next((part for part in named if part not in without and there & _SPARE[part][0]), None)
 
 
 def _refusal(complaint: Complaint) -> Refusal:
@@ -318,6 +339,10 @@ async def _whole(response: httpx2.Response) -> bytes:
 # -- our conversation as theirs -------------------------------------------------------------------------------------
 
 
+def _fewest_tokens(text: str) -> int:
+    return (len(text) + sum(character >= _WIDE for character in text)) // _TOKEN_CHARACTERS
+
+
 def _body(
     model: str,
     conversation: list[Json],
@@ -327,16 +352,17 @@ def _body(
     without: frozenset[str],
     limit: int,
 ) -> Json:
-    body: Json = {"model": model, "messages": conversation, "stream": True}
+    body: Json = {"model": model, "messages": conversation}
     if "system" in without and conversation[0]["role"] == "system":
         system, first, *rest = conversation  # the first turn is always the user's
         body["messages"] = [{**first, "content": f"{system['content']}\n\n{first['content']}"}, *rest]
-    if "usage" not in without:
-        body["stream_options"] = {"include_usage": True}
+    if "stream" not in without:
+        body |= {"stream": True} | ({"stream_options": {"include_usage": True}} if "usage" not in without else {})
     if "limit" not in without:
         body["max_completion_tokens" if "max_tokens" in without else "max_tokens"] = limit
-    if effort and "effort" not in without:
-        body["reasoning_effort"] = effort
+    asked = "none" if tools and "thinking" in without else effort
+    if asked and "effort" not in without:
+        body["reasoning_effort"] = asked
     if tools:
         body["tools"] = [
             {

@@ -90,6 +90,13 @@ _SLOW = Text(
     en="The database took longer than KOTAE_DATABASE_STATEMENT_TIMEOUT allows, so nothing was stored.",
     ja="データベースの処理が KOTAE_DATABASE_STATEMENT_TIMEOUT の秒数を超えたため、保存できませんでした。",
 )
+POOLED = Text(
+    en="Something between Kotae and the database, such as PgBouncer, gives its connections no session of their own,"
+    " which Kotae's locks and notices need. Put the address of the server itself into DATABASE_URL.",
+    ja="Kotae とデータベースの間に PgBouncer などのコネクションプーラーがあり、接続ごとに専用のセッションが"
+    "割り当てられません。Kotae のロックと通知には専用のセッションが必要です。DATABASE_URL"
+    " にはサーバー自体のアドレスを指定してください。",
+)
 _LONG = Text(
     en="A text is longer than the database takes, so nothing was stored.",
     ja="データベースの上限より長い文字列があるため、保存できませんでした。",
@@ -528,6 +535,8 @@ _POSTGRESQL = {
     "55P03": _LOCKED,
     "22001": _LONG,
     "57014": _SLOW,
+    "42P05": POOLED,  # another connection has given a statement this name
+    "26000": POOLED,
 }
 
 
@@ -540,6 +549,8 @@ def _why(error: Exception) -> Text:
         if name.startswith(kind):
             return reason
     state = str(getattr(cause, "sqlstate", None) or "")
+    if "unsupported startup parameter" in str(cause):  # PgBouncer's, of the time limits
+        return POOLED
     if state.startswith(("08", "28", "3D")) or (isinstance(error, DBAPIError) and _is_cut(error)):
         return _UNREACHABLE
     return _POSTGRESQL.get(state, _BROKEN)

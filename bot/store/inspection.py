@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 from sqlalchemy.engine import make_url
 
-from bot.store.engine import Engine, opened, refuse_kept_out, rows, write
+from bot.errors import StoreError
+from bot.store.engine import POOLED, Engine, alone, in_words, on_server, opened, refuse_kept_out, rows, write
 from bot.store.link import ServerLink
 from migrations import revisions
 
@@ -21,6 +22,7 @@ Wholeness = Literal["whole", "damaged", "unknown"]
 
 _STEPS = 100_000  # of SQLite's machine between two looks at the clock: some ms
 _BUSY_SECONDS = 3.0
+_LOOKS = 4  # at the session that each of two connections is in
 _ONE_FILE = "PRAGMA journal_mode = DELETE"
 
 
@@ -82,10 +84,37 @@ async def probe(engine: Engine) -> None:
         await db.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
+async def require_sessions(engine: Engine) -> None:
+    """Raises StoreError where connections to a server share its sessions, as behind PgBouncer in transaction mode: an
+    advisory lock then stays with whoever has that session next. What else is wrong with the server is not told here.
+
+    Two that are there at the same time meet in one, since the pooler takes first what it used last; or, beside others
+    who use it, are in one now and in another then."""
+    if not on_server(engine):
+        return
+    sessions: tuple[set[object], set[object]] = set(), set()
+    try:
+        with in_words():
+            async with (
+                alone(engine, isolation_level="AUTOCOMMIT") as one,
+                alone(engine, isolation_level="AUTOCOMMIT") as other,
+            ):
+                for _ in range(_LOOKS):
+                    for found, db in zip(sessions, (one, other), strict=True):
+                        found.add(await db.scalar(select(func.pg_backend_pid())))
+    except StoreError as error:
+        if error.said is POOLED:
+            raise
+        return
+    if len(sessions[0] | sessions[1]) != 2 or sessions[0] & sessions[1]:
+        raise StoreError(POOLED)
+
+
 async def server_condition(url: str, link: ServerLink) -> Condition:
-    """Of a PostgreSQL database. Raises StoreError when it cannot be reached."""
+    """Of a PostgreSQL database. Raises StoreError when it cannot be reached, or not as Kotae needs it."""
     wanted, known = revisions()
     async with opened(url, link) as engine:
+        await require_sessions(engine)
         there = await rows(engine, text("SELECT to_regclass('alembic_version') IS NOT NULL AS there"))
         found = await rows(engine, text("SELECT version_num FROM alembic_version")) if there[0].there else ()
         read_only = (await rows(engine, text("SELECT pg_is_in_recovery() AS standby")))[0].standby

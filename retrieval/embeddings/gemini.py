@@ -24,11 +24,11 @@ from retrieval.embeddings.remote import (
     failed_call,
 )
 from retrieval.providers.errors import HttpRefusal
+from retrieval.providers.gemini_versions import Versions
 from retrieval.providers.openai_http import CONNECT_SECONDS, secret, sendable, tls, without_key
 from retrieval.types import Vector, Vectors
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
-API_VERSION = "v1"
 BATCH = 100  # the API's own limit
 
 _NATIVE = {"gemini-embedding-001": 3072, "gemini-embedding-2": 3072}
@@ -59,6 +59,7 @@ class GeminiEmbedder:
         self.max_tokens = _READS.get(self._model, _READS_AT_LEAST)
         self._before = prefixes(self._model)
         self._pause = pause
+        self._versions = Versions(api_version)
         given = secret(key)
         if given is None:
             raise ValueError("Gemini needs a key")
@@ -73,7 +74,7 @@ class GeminiEmbedder:
             api_key=given.get_secret_value(),
             http_options=types.HttpOptions(
                 base_url=base_url or BASE_URL,
-                api_version=api_version or API_VERSION,
+                api_version=self._versions.now,
                 timeout=int(CALL_SECONDS * 1000),
                 httpx_async_client=self._http,
                 client_args={"verify": tls()},
@@ -150,11 +151,17 @@ class GeminiEmbedder:
             raise CallError("key", "the key holds characters that no key has")
         # Whole contents: the SDK puts strings together into one for models after 001.
         contents: list[types.ContentUnion] = [types.Content(parts=[types.Part(text=text)]) for text in texts]
-        try:
-            reply = await self._client.aio.models.embed_content(model=self._model, contents=contents, config=config)
-        # Beside its own errors the SDK lets through what its HTTP client, `json` and pydantic raise.
-        except Exception as error:
-            raise self._failed(error) from None  # what it quotes may be the key or the texts
+        while True:
+            version = self._versions.now
+            asked = config.model_copy(update={"http_options": types.HttpOptions(api_version=version)})
+            try:
+                reply = await self._client.aio.models.embed_content(model=self._model, contents=contents, config=asked)
+                break
+            # Beside its own errors the SDK lets through what its HTTP client, `json` and pydantic raise.
+            except Exception as error:
+                if isinstance(error, errors.APIError) and self._versions.changes(version, _refusal(error)):
+                    continue
+                raise self._failed(error) from None  # what it quotes may be the key or the texts
         return [list(each.values or ()) for each in reply.embeddings or ()]
 
     def _failed(self, error: Exception) -> CallError:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 Call = Callable[[list[str]], Awaitable[Vectors]]
 """One request for the vectors of some texts. Raises `CallError`."""
 Pause = Callable[[float], Awaitable[None]]
-Why = Literal["busy", "down", "timeout", "key", "model", "refused", "reply"]
+Why = Literal["busy", "down", "timeout", "key", "model", "refused", "overlong", "reply"]
 
 CALL_SECONDS = 60.0
 
@@ -70,12 +70,18 @@ _WORDS: dict[Why, Text] = {
         ja="検索用モデル {name} から正しいベクトルが返されませんでした。理由はログに記録されています。",
     ),
 }
+_WORDS["overlong"] = _WORDS["refused"]  # every text is, however short
 _OTHER_SIZE = Text(
     en="The search model {name} makes vectors of {got} numbers, not of {wanted}. Set KOTAE_EMBEDDING_DIM={got}, or a "
     "size that the model offers.",
     ja="検索用モデル {name} のベクトルは {got} 次元で、{wanted} 次元ではありません。KOTAE_EMBEDDING_DIM を {got} か、"
     "このモデルで選べる次元数にしてください。",
 )
+_TOO_LONG = re.compile(  # Ollama, vLLM; OpenAI, Alibaba; text-embeddings-inference; llama.cpp
+    r"context (?:length|size)|input length|less than \d+ (?:tokens|characters)|too large to process", re.IGNORECASE
+)
+_SHORTEST = 50  # characters that every model reads
+_KEPT = 0.75  # of a text that is too long; then of what is left
 _MENDS: frozenset[Why] = frozenset({"busy", "down", "timeout"})
 
 
@@ -99,6 +105,8 @@ def failed_call(refusal: HttpRefusal, text: str) -> CallError:
         return CallError("model", text)
     if refusal.code in (408, 504):
         return CallError("timeout", text)
+    if refusal.code in (400, 413, 422, 500) and _TOO_LONG.search(refusal.message):
+        return CallError("overlong", text)
     return CallError("refused" if 400 <= refusal.code < 500 else "down", text)
 
 
@@ -114,16 +122,56 @@ async def embed(
 ) -> Vectors:
     """The unit vectors of `texts` in their order, `batch` of them a call. `name` is the model for people's eyes,
     `dimensions` the size that is wanted (None: whatever comes). Raises EmbeddingError."""
+    sender = _Sender(call, patience, pause)
     vectors: Vectors = []
     for start in range(0, len(texts), batch):
         some = [_sendable(text) for text in texts[start : start + batch]]
         try:
-            found = await _patiently(call, some, patience, pause)
+            found = await sender.send(some)
             vectors += _unit(found, len(some), name, dimensions)
         except CallError as error:
             log.warning("embedding with %s failed (%s): %s", name, error.why, error)
             raise EmbeddingError(_WORDS[error.why], name=name) from error
+    if sender.cut:
+        log.warning(
+            "%d of %d texts are longer than %s reads; what follows is left out of search by meaning",
+            *(sender.cut, len(texts), name),
+        )
     return vectors
+
+
+@dataclass
+class _Sender:
+    """Sends what is refused in halves: servers take fewer texts, or less text, at once. Of a text that is longer than
+    the model reads the beginning counts, as where a server cuts it off itself; Ollama no longer does (its issue 14186).
+    """
+
+    call: Call
+    patience: RetryLimits
+    pause: Pause
+    cut: int = 0  # texts
+
+    async def send(self, texts: list[str]) -> Vectors:
+        try:
+            return await _patiently(self.call, texts, self.patience, self.pause)
+        except CallError as error:
+            if error.why not in ("refused", "overlong"):
+                raise
+            if half := len(texts) // 2:
+                return await self.send(texts[:half]) + await self.send(texts[half:])
+            if error.why == "refused":
+                raise
+        return await self._beginning(texts[0])
+
+    async def _beginning(self, text: str) -> Vectors:
+        self.cut += 1
+        while True:
+            text = text[: int(len(text) * _KEPT)]
+            try:
+                return await _patiently(self.call, [text], self.patience, self.pause)
+            except CallError as error:
+                if error.why != "overlong" or len(text) < _SHORTEST:
+                    raise
 
 
 def _sendable(text: str) -> str:

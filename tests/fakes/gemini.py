@@ -115,7 +115,10 @@ class Call:
 
 
 class FakeGemini:
-    """`async with FakeGemini(Reply(…), Refuse(…)) as gemini:` or `FakeGemini(obedient=True)`; then `.url`, `.key`."""
+    """`async with FakeGemini(Reply(…), Refuse(…)) as gemini:` or `FakeGemini(obedient=True)`; then `.url`, `.key`.
+
+    `versions`: those that have the models; any other path is a page, where `paged`. `beta`: fields of a request that v1
+    does not know, as tools and the system instruction once were."""
 
     def __init__(
         self,
@@ -126,6 +129,9 @@ class FakeGemini:
         thinks: bool = True,
         levels: bool = True,
         schema_beside_tools: bool = True,
+        versions: Sequence[str] = ("v1", "v1beta"),
+        paged: bool = False,
+        beta: Sequence[str] = (),
     ) -> None:
         self.key = KEY
         self.url = ""
@@ -136,6 +142,7 @@ class FakeGemini:
         self._obedient = obedient
         self._models, self._embedders = set(models), set(embedders)
         self._thinks, self._levels, self._schema_beside_tools = thinks, levels, schema_beside_tools
+        self._versions, self._paged, self._beta = versions, paged, set(beta)
         self._issued: list[Json] = []  # parts that bear a signature or a call, as they were sent
         self._over = asyncio.Event()
 
@@ -237,7 +244,9 @@ class FakeGemini:
             info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
             return Refuse(400, "API key not valid. Please pass a valid API key.", details=(info,))
         known = self._embedders if called.action in _EMBEDDING else self._models - RETIRED
-        if called.version not in ("v1", "v1beta") or called.model not in known:
+        if called.version not in self._versions and self._paged:
+            return Refuse(404, page="<html>404</html>")
+        if called.version not in self._versions or called.model not in known:
             return Refuse(404, f"models/{called.model} is not found for API version {called.version}", "NOT_FOUND")
         checks: dict[str, Callable[[Json], Iterator[str]]] = {
             "generateContent": self._wrong,
@@ -247,6 +256,8 @@ class FakeGemini:
         }
         if called.action not in checks:
             return Refuse(404, f"no method {called.action}", "NOT_FOUND")
+        if called.version == "v1" and (unknown := next(iter(called.body.keys() & self._beta), None)):
+            return Refuse(400, f'Invalid JSON payload received. Unknown name "{unknown}": Cannot find field.')
         wrong = next(checks[called.action](called.body), None)
         return Refuse(400, wrong) if wrong else None
 

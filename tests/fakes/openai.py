@@ -39,6 +39,7 @@ class Reply:
     finish: str | None = "stop"
     ending: Literal["end", "cut", "hang", "error", "linger", "whole"] = "end"
     thoughts: int = 0  # tokens
+    context: int = 100_000  # tokens that it reads, as Ollama without a word of what it leaves out
     kind: str = "text/event-stream; charset=utf-8"  # of the answer
     error: Mapping[str, Any] = field(default_factory=lambda: {"message": "Engine died.", "code": 500})
 
@@ -109,10 +110,13 @@ class FakeOpenAI:
     """`async with FakeOpenAI(Reply(…), Refuse(…)) as server:` or `FakeOpenAI(obedient=True)`; then `.url`, `.key`.
 
     `url` ends in /v1. `key` None: a local server that asks for none. `without` names what this server does not take:
-    "usage" (stream_options), "max_tokens" (only max_completion_tokens), "limit" (either: its window is small), "schema"
-    (a reply's form), "effort" (reasoning_effort), "tools", "system" (that role, as Gemma's first templates). `alternates`: its template wants user and assistant in turn.
+    "usage" (stream_options), "stream" (to an organisation that was not verified), "max_tokens" (only
+    max_completion_tokens), "limit" (either: its window is small), "schema" (a reply's form), "effort"
+    (reasoning_effort), "thinking" (tools with any effort but "none"), "none" (that effort), "tools", "system" (that
+    role, as Gemma's first templates). `alternates`: its template wants user and assistant in turn.
     `embedders` are the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or
-    ignored."""
+    ignored. `at_once` are the texts that it embeds in one request (Alibaba's 10), `reads` the characters of one text,
+    over which it says `overlong`."""
 
     def __init__(
         self,
@@ -124,6 +128,9 @@ class FakeOpenAI:
         without: Sequence[str] = (),
         alternates: bool = True,
         resizes: Resizes = "makes",
+        at_once: int = 32,
+        reads: int = 20_000,
+        overlong: Refuse = Refuse(400, "the input length exceeds the context length"),
     ) -> None:
         self.key = key
         self.url = ""
@@ -132,7 +139,8 @@ class FakeOpenAI:
         self._orders = deque(orders)
         self._embedding_orders: deque[Refuse | Vectors] = deque()
         self._obedient = obedient
-        self._rules = Rules(frozenset(without), alternates, resizes)
+        self._rules = Rules(frozenset(without), alternates, resizes, at_once)
+        self._reads, self._overlong = reads, overlong
         self._models = set(models)
         self._embedders = {"text-embedding-3-small": 1536, "bge-m3": 1024} if embedders is None else embedders
         self._reasoning: set[str] = set()  # fields of thinking that were sent
@@ -253,6 +261,8 @@ class FakeOpenAI:
         wished = body.get("dimensions")
         if not refusal and size is not None and (wrong := next(self._rules.wrong_embedding(body, size), None)):
             refusal = Refuse(400, wrong)
+        if not refusal and any(len(each) > self._reads for each in body["input"]):
+            refusal = self._overlong
         if refusal:
             self.refused.append(refusal.message)
             return _refused(refusal)
@@ -285,7 +295,10 @@ def _line(chunk: Json) -> bytes:
 
 def _usage(reply: Reply, body: Json) -> Json:
     written = len(reply.deltas) + reply.thoughts
-    usage: Json = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": written}
+    usage: Json = {
+        "prompt_tokens": min(len(json.dumps(body)) // 4, reply.context),
+        "completion_tokens": written,
+    }
     if reply.thoughts:
         usage["completion_tokens_details"] = {"reasoning_tokens": reply.thoughts}
     return usage

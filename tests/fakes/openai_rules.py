@@ -23,11 +23,17 @@ class Rules:
     without: frozenset[str]
     alternates: bool
     resizes: Resizes
+    at_once: int = 32
 
     def wrong(self, body: Json, reasoning: Set[str]) -> Iterator[str]:
         yield from (f"Unrecognized request argument supplied: {name}" for name in body.keys() - _BODY)
         if "stream_options" in body and ("usage" in self.without or not body.get("stream")):
             yield "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options')}]"
+        if body.get("stream") and "stream" in self.without:
+            yield (
+                "Your organization must be verified to stream this model. Please go to:"
+                " https://platform.openai.com/settings/organization/general and click on Verify Organization."
+            )
         if "max_tokens" in body and "max_completion_tokens" in body:
             yield "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
         if "max_tokens" in body and "max_tokens" in self.without:
@@ -53,6 +59,13 @@ class Rules:
                 yield "Invalid 'tools[0].function.name': string does not match pattern."
             if made.get("parameters", {"type": "object"}).get("type") != "object":
                 yield "Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"'."
+        if tools and "thinking" in self.without and body.get("reasoning_effort") != "none":
+            yield (
+                "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions."
+                " To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+            )
+        if body.get("reasoning_effort") == "none" and "none" in self.without:
+            yield "Unsupported value: 'reasoning_effort' does not support 'none' with this model."
         if "reasoning_effort" in body and "effort" in self.without:
             yield "Unsupported parameter: 'reasoning_effort' is not supported with this model."
         form = body.get("response_format")
@@ -106,8 +119,8 @@ class Rules:
         texts = body.get("input")
         if not isinstance(texts, list) or not texts or not all(isinstance(each, str) and each for each in texts):
             yield "'$.input' is invalid. Please check the API reference."
-        elif len(texts) > 32:
-            yield f"batch size {len(texts)} > maximum allowed batch size 32"
+        elif len(texts) > self.at_once:
+            yield f"batch size {len(texts)} > maximum allowed batch size {self.at_once}"
         if "dimensions" in body and self.resizes == "refuses":
             yield f'Model "{body["model"]}" does not support matryoshka representation, changing output dimensions will lead to poor results.'
         if body.get("dimensions", size) > size:

@@ -127,13 +127,15 @@ class FakeSlack:
                     self.event(each, app=app)
 
     def _events(self, app: App, channel: Channel | None, event: Json) -> list[Json]:
-        """The event, and the mention of this app that may come with it, as far as scopes and subscriptions allow."""
+        """The event, and the mention of this app that may come with it, as far as scopes and subscriptions allow; also
+        with what somebody has edited. Source: slack-go PR 1256, PostHog PR 59517."""
         found = [event] if payloads.subscribed(app, event, channel, self.subscribed) else []
-        mentioned = (
-            event["type"] == "message" and not event.get("hidden") and f"<@{app.bot_user}>" in event.get("text", "")
-        )
-        if mentioned and channel is not None and channel.kind != "im" and event.get("user") != app.bot_user:
-            message = self.world.messages[channel.id, event["ts"]]
+        said = event if event["type"] == "message" and not event.get("hidden") else event.get("message", {})
+        mentioned = f"<@{app.bot_user}>" in said.get("text", "")
+        if said is not event and said.get("text") == event.get("previous_message", {}).get("text"):
+            mentioned = False
+        if mentioned and channel is not None and channel.kind != "im" and said.get("user") != app.bot_user:
+            message = self.world.messages[channel.id, said["ts"]]
             mention = self.tell.mention(message)
             if payloads.subscribed(app, mention, channel, self.subscribed):
                 found = [*found, mention] if self.order == "message first" else [mention, *found]

@@ -186,6 +186,7 @@ class Chat:
         message = self._world.post(
             channel.id, app.bot_user, thread=thread, bot_id=app.bot_id, app_id=app.id, stream=stream
         )
+        self._world.processing.add((channel.id, thread))
         self._tell.posted(message)
         return {"ok": True, "channel": channel.id, "ts": message.ts}
 
@@ -208,6 +209,7 @@ class Chat:
         if self.keeps_metadata and arguments.get("metadata"):
             message.metadata = arguments["metadata"]
         stream.ended = "stopped"
+        self._world.processing.discard((message.channel, message.thread))
         message.edited = ""
         self._world.changed()
         self._tell.changed(message, before)

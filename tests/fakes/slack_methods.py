@@ -297,8 +297,10 @@ class Methods:
             raise Refused("invalid_arguments")
         if arguments["status"]:
             self._world.statuses[place] = Status(arguments["status"], self._world.clock.now(), tuple(loading))
+            self._world.processing.add(place)
         else:
             self._world.statuses.pop(place, None)
+            self._world.processing.discard(place)
         self._world.changed()
         return {"ok": True}
 

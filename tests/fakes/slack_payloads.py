@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from tests.fakes.slack_world import TEAM, App, Channel, Message, User, View, World
+from tests.fakes.slack_world import ORGANISATION, TEAM, App, Channel, Message, User, View, World
 
 Json = dict[str, Any]
 _KEPT = re.compile(r"<(?:[@#!][^>\n]+|https?://[^>\n]+|mailto:[^>\n]+)>")
@@ -59,7 +59,9 @@ class Announcer:
             if message.text:
                 told["blocks"] = [rich(message.text)]
         sender = self._world.users.get(message.user)
-        if sender and sender.team != TEAM:
+        if sender and sender.teams:  # slack_bolt/request/internals.py: of a Grid these can be the organisation's id
+            told |= {"team": ORGANISATION, "user_team": ORGANISATION}
+        elif sender and sender.team != TEAM:
             told |= {"user_team": sender.team, "source_team": sender.team}
         return told
 

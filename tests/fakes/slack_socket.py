@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 from tests.fakes.slack_gate import Refused
 from tests.fakes.slack_world import App, Clock
@@ -20,6 +20,7 @@ from tests.fakes.slack_world import App, Clock
 Json = dict[str, Any]
 Reason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
 MOST = 10  # connections of one app. Source: docs.slack.dev, using Socket Mode
+LARGEST = 20_480  # bytes of a frame to Slack, which ends the connection over it. Source: revelrylabs/slax PR 614
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,9 @@ class Sockets:
                 continue
             if frame.type is WSMsgType.PING:
                 await connection.ws.pong(frame.data)
+            elif frame.type is WSMsgType.TEXT and len(frame.data.encode()) > LARGEST:
+                reason = f"Max frame length of {LARGEST} has been exceeded."
+                await connection.ws.close(code=WSCloseCode.MESSAGE_TOO_BIG, message=reason.encode())
             elif frame.type is WSMsgType.TEXT:
                 self._acked(connection, json.loads(frame.data))
 

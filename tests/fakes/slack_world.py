@@ -13,7 +13,7 @@ from tests.fakes.slack_text import links, loose_domains, pings, pressable, shown
 
 Json = dict[str, Any]
 Kind = Literal["public", "private", "im", "mpim"]
-TEAM, OTHER_TEAM = "T0TEAM", "T0OTHER"
+TEAM, OTHER_TEAM, ORGANISATION = "T0TEAM", "T0OTHER", "E0ORG"
 _EPOCH = 1_790_000_000
 
 
@@ -42,9 +42,14 @@ class User:
     tz: str = "Asia/Tokyo"
     bot_id: str = ""
     app_id: str = ""
+    teams: tuple[str, ...] = ()  # of an Enterprise Grid; `team` is one of them then, or "" where Slack names none
 
     def as_json(self) -> Json:
-        """As users.info shows it. Only people of another workspace have `is_stranger`; who has left has little else."""
+        """As users.info shows it. Only people of another workspace have `is_stranger`; who has left has little else.
+
+        Of a Grid: lookerbot issue 184 and slack-morphism-rust PR 215 (no `team_id`), bolt-js issue 1875 (the same one,
+        whichever of their workspaces asks).
+        """
         if self.kind == "deleted":
             left = {"real_name": self.name.title(), "display_name": "", "team": self.team}
             return {"id": self.id, "team_id": self.team, "name": self.name, "deleted": True, "profile": left} | {
@@ -73,6 +78,11 @@ class User:
         }
         if self.kind == "stranger":
             person["is_stranger"] = True
+        if self.teams:
+            grid = {"id": self.id, "enterprise_id": ORGANISATION, "enterprise_name": "Organisation"}
+            person["enterprise_user"] = grid | {"is_admin": False, "is_owner": False, "teams": [*self.teams]}
+            if not self.team:
+                del person["team_id"]
         if self.bot_id:
             person["profile"] |= {"bot_id": self.bot_id, "api_app_id": self.app_id}
         return person
@@ -263,6 +273,9 @@ class World:
         self.views: dict[str, View] = {}
         self.homes: dict[tuple[str, str], View] = {}  # by app and user
         self.statuses: dict[tuple[str, str], Status] = {}
+        # Threads that show for an hour that the app is at work, until it ends its stream or its status: neither a post
+        # nor a reader who stops the stream does. Source: docs.slack.dev/ai/agent-sessions, agent_session_stopped
+        self.processing: set[tuple[str, str]] = set()
         self.prompts: dict[tuple[str, str], Json] = {}
         self.titles: dict[tuple[str, str], str] = {}
         self.triggers: dict[str, tuple[float, str]] = {}  # when made, and for whom

@@ -183,9 +183,11 @@ async def test_edits_deletes_and_reactions_are_told(slack: FakeSlack) -> None:
         slack.event({"type": "something_new"})
         await slack.wait_for_idle()
     told = {each.get("subtype") or each["type"]: each for each in heard.events}
-    counts = {"message": 3, "app_mention": 1, "message_changed": 3, "message_deleted": 1, "reaction_added": 2}
+    counts = {"message": 3, "app_mention": 2, "message_changed": 3, "message_deleted": 1, "reaction_added": 2}
     counts |= {"reaction_removed": 1, "member_joined_channel": 1, "app_home_opened": 1, "something_new": 1}
     assert Counter(heard.kinds()) == counts
+    again = told["app_mention"]
+    assert again["ts"] == ts and again["edited"]["user"] == "U1" and "hello again" in again["text"]
     assert told["reaction_removed"]["item"]["ts"] == own and told["reaction_removed"]["item_user"] == slack.bot_user
     assert told["message_changed"]["message"]["subtype"] == "tombstone"  # it had replies
     assert told["message_deleted"]["deleted_ts"] == lone

@@ -5,6 +5,7 @@ Source: reliability.md R3 and R44; docs.slack.dev interactivity (3 s for an ackn
 """
 
 import asyncio
+import json
 import logging
 import re
 from collections import OrderedDict
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 ACK_SECONDS = 2.0  # of the 3 that Slack gives; the rest is the network's
 VIEW_SECONDS = 1.5
 GESTURES = 1_000  # that are remembered
+ACK_BYTES = 16_000  # of a text in an acknowledgement. Over 20,480 in all Slack ends the connection (slax PR 614)
 
 _MOMENT = Text(en="One moment …", ja="少々お待ちください…")
 
@@ -54,6 +56,11 @@ async def in_time(
     await asyncio.wait({task}, timeout=ACK_SECONDS)
     waiting = False
     return found[0] if found else failed if task.done() else None
+
+
+def fits(text: str) -> bool:
+    """Whether an acknowledgement can hold it, in which all beyond ASCII takes six bytes a character."""
+    return len(json.dumps(text)) <= ACK_BYTES
 
 
 def on_press(app: AsyncApp, context: SlackContext, button: str | re.Pattern[str], work: Press, name: str) -> None:

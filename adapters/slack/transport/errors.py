@@ -80,6 +80,7 @@ _REFUSED = frozenset(
         *("missing_recipient_team_id", "missing_recipient_user_id", "invalid_name", "bad_timestamp"),
         *("invalid_arguments", "invalid_args", "invalid_arg_name", "invalid_array_arg", "missing_argument"),
         *("invalid_form_data", "invalid_json", "json_not_object", "invalid_payload"),
+        *(f"slack_connect_{what}_sharing_blocked" for what in ("file_link", "file_upload", "canvas", "lists", "clip")),
     }
 )
 LASTING = frozenset({"unknown_method", "method_deprecated", "deprecated_endpoint", "not_allowed_token_type"})
@@ -111,8 +112,8 @@ BUSY = frozenset({"ratelimited", "rate_limited"})
 
 
 def refusal(method: str, code: str, body: Mapping[str, Any]) -> SlackError:
-    """The error for a code that is neither in `PASSING` nor in `BUSY`."""
-    kind = next((kind for codes, kind in _KINDS if code in codes), SlackError)
+    """The error for a code that is neither in `PASSING` nor in `BUSY`; one that nobody knows may be of the payload."""
+    kind = next((kind for codes, kind in _KINDS if code in codes), RefusedError)
     told = body.get("response_metadata")
     messages = told.get("messages") if isinstance(told, dict) else None
     detail = tuple(str(each) for each in messages) if isinstance(messages, list) else ()

@@ -12,6 +12,7 @@ from adapters.slack.adapter import shared_limit
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.slack.service import bot
 from tests.bot.broken import without
+from tests.fakes import slack_world
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
 from tests.fakes.slack_world import OTHER_TEAM, Message
@@ -143,6 +144,15 @@ async def test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read(w
         asked = await slack.says("C1", author, "@kotae How long do refunds take?")
         await slack.wait_for(answered(slack, asked), timeout=30)
         assert {scope for scope in here.player.readers[0].scopes if not scope.startswith("thread:")} == EVERYONE
+
+
+async def test_a_colleague_whom_an_organisation_lists_reads_what_the_team_may(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        slack.world.add_user("W1", "kim", team="", teams=(OTHER_TEAM, slack_world.TEAM))
+        slack.world.channels["C1"].members.add("W1")
+        asked = await slack.says("C1", "W1", "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        assert here.player.readers[0].scopes >= TEAM
 
 
 async def test_a_file_that_came_with_the_question_is_fetched(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from bot.bot import Bot
 from bot.types import OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Audience, Incoming
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error, slow
-from tests.fakes.slack_world import World
+from tests.fakes.slack_world import OTHER_TEAM, TEAM, World
 
 
 @asynccontextmanager
@@ -76,6 +76,19 @@ async def test_who_reads_a_place() -> None:
         ):
             assert await places.audience(channel, author) == audience, (channel, author)
         assert await places.audience("C1", "U1", stranger=True) == OUTSIDERS
+
+
+async def test_of_an_organisation_the_workspaces_of_an_account_decide() -> None:
+    async with looking() as (slack, places):
+        for number, (team, teams) in enumerate(
+            [("", (TEAM, OTHER_TEAM)), (OTHER_TEAM, (OTHER_TEAM, TEAM)), ("", (OTHER_TEAM,)), (TEAM, (TEAM,))]
+        ):
+            slack.world.add_user(f"W{number}", team=team, teams=teams)
+            slack.world.add_channel(f"CW{number}", members=("U1", f"W{number}", slack.bot_user))
+        roles = [(await places.actor(f"W{number}")).role for number in range(4)]
+        assert roles == ["member", "member", "outsider", "member"]
+        read = [await places.audience(f"CW{number}", "U1") for number in range(4)]
+        assert read == [PUBLIC, PUBLIC, OUTSIDERS, PUBLIC]
 
 
 async def test_the_bot_is_no_member_to_be_looked_up() -> None:

@@ -191,6 +191,16 @@ async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) 
         assert "one at a time" in several["errors"]["link"]
 
 
+async def test_a_long_text_that_is_not_taken_comes_back_whole(tmp_path: Path) -> None:
+    """More than an acknowledgement may hold."""
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path):
+        text = "経費は翌月５日までに申請します。" * 220 + "https://loopback.slack.com/archives/C1/p1790000000000001"
+        given = await slack.command("/ingest", text, "U1", "C1")
+        assert given.acked and not given.payload
+        (told,) = await slack.wait_for(lambda: slack.whispers("U1"))
+        assert text in told.text and "the form" in told.text and len(slack.sockets.of(slack.app)) == 2
+
+
 # -- who, and for whom ----------------------------------------------------------------------------------------------
 
 

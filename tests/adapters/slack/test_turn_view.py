@@ -11,7 +11,7 @@ import pytest
 from adapters.port import relay
 from adapters.slack.rendering.block_kit import VOTE, voted
 from adapters.slack.transport.errors import GoneError, SlackError
-from agent.events import Answered, Drafted, Outcome, ToolCalled
+from agent.events import Answered, Citation, Drafted, Outcome, ToolCalled
 from bot.types import StepsShown
 from retrieval.i18n import Language
 from tests.adapters.slack.stage import (
@@ -214,6 +214,29 @@ async def test_where_the_thumbs_are_refused_there_are_buttons() -> None:
         ]
         assert ids == [f"{VOTE}:up", f"{VOTE}:down"] and votes(message.blocks) == ["turn-1:up", "turn-1:down"]
         assert message.shown == "30 days."
+
+
+@pytest.mark.parametrize("code", ["invalid_blocks", "no_such_code_yet"])
+async def test_where_blocks_are_refused_the_answer_goes_as_text(code: str) -> None:
+    async with staged() as stage:
+        stage.fake.fail("chat.postMessage", error(code), where=lambda given: bool(given.get("blocks")))
+        await stage.play([ANSWER])
+        (message,) = stage.replies
+        assert message.shown == "30 days." and not message.blocks
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_where_the_words_are_refused_that_is_said(language: Language) -> None:
+    code = "slack_connect_file_link_sharing_blocked"
+    link = "https://acme.slack.com/files/U1/F1/handbook.pdf"
+    cited = Citation(1, "handbook.pdf", "handbook", 3, "Refunds take 30 days.", link)
+    async with staged() as stage:
+        stage.fake.fail("chat.postMessage", error(code), where=lambda given: "/files/" in str(given))
+        await stage.play([*TURN, Answered("30 days. [1]", (cited,), turn="turn-1")], language=language)
+        message = stage.replies[-1]
+        assert len(stage.replies) == 2
+        assert code in message.shown and "30 days" not in message.shown and not message.blocks
+        assert {"en": "direct message", "ja": "ダイレクトメッセージ"}[language] in message.shown
 
 
 def test_a_pressed_button_is_a_vote() -> None:

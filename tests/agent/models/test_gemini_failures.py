@@ -21,7 +21,7 @@ from agent.models.base import (
 )
 from agent.models.gemini import GeminiModel
 from agent.strategies.react import Agent
-from tests.agent.models.gemini_calls import ASKED, MODEL, SYSTEM, failure, last, model, parts, tool
+from tests.agent.models.gemini_calls import ASKED, MODEL, SYSTEM, VERDICT, failure, last, model, parts, tool
 from tests.agent.turning import Searches, answer_of, asking
 from tests.fakes.gemini import Block, FakeGemini, Order, Refuse, Reply, busy, call, text, thought
 
@@ -159,9 +159,12 @@ async def test_out_of_order(order: Order, why: str) -> None:
     assert isinstance(error, ModelUnavailable) and error.why == why
 
 
-async def test_what_is_too_long_to_read() -> None:
+async def test_what_is_too_long_to_read_is_not_sent_again_in_another_form() -> None:
     said = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
-    assert isinstance(await failure(*[Refuse(400, said)] * 3), ModelOverlong)
+    async with FakeGemini(Refuse(400, said)) as gemini:
+        with pytest.raises(ModelOverlong):
+            await parts(gemini, schema=VERDICT, effort="low")
+    assert len(gemini.journal) == 1
 
 
 async def test_a_model_that_has_been_shut_down() -> None:
@@ -264,3 +267,53 @@ async def test_what_is_passed_wins_over_the_environment(monkeypatch: pytest.Monk
     url = without._client._api_client._http_options.base_url
     await without.close()
     assert url == "https://generativelanguage.googleapis.com/"
+
+
+# -- versions of the API --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paged", [False, True], ids=["a new model", "a stand-in without the other paths"])
+async def test_what_only_the_beta_version_has_is_asked_for_there_from_then_on(paged: bool) -> None:
+    async with FakeGemini(Reply((text("Yes."),)), Reply((text("No."),)), versions=["v1beta"], paged=paged) as gemini:
+        using = model(gemini)
+        for said in ("Yes.", "No."):
+            found = [part async for part in using.converse((SYSTEM, ASKED), (tool(),))]
+            assert last(found).text == said
+        await using.close()
+    assert [call.version for call in gemini.journal] == ["v1", "v1beta", "v1beta"]
+    assert "thinkingConfig" in gemini.journal[-1].body["generationConfig"]
+
+
+async def test_a_word_that_the_stable_version_does_not_know_is_said_in_the_beta_version() -> None:
+    async with FakeGemini(Reply((text("Yes."),)), beta=["systemInstruction"]) as gemini:
+        await parts(gemini)
+    assert [call.version for call in gemini.journal] == ["v1", "v1beta"] and gemini.finished
+
+
+async def test_what_no_version_has_is_refused_by_the_stable_one() -> None:
+    async with FakeGemini() as gemini:
+        using = model(gemini, model="gemini-3.8-flahs")
+        for _ in range(2):
+            with pytest.raises(ModelUnavailable, match=r"is not found for API version v1$"):
+                [part async for part in using.converse((SYSTEM, ASKED))]
+        await using.close()
+    assert [call.version for call in gemini.journal] == ["v1", "v1beta", "v1", "v1"]
+
+
+async def test_the_version_that_somebody_wishes_for_is_the_only_one() -> None:
+    async with FakeGemini(versions=["v1beta"]) as gemini:
+        with pytest.raises(ModelUnavailable):
+            await parts(gemini, api_version="v1")
+    assert [call.version for call in gemini.journal] == ["v1"]
+
+
+async def test_two_questions_at_once_change_the_version_once() -> None:
+    async with FakeGemini(Reply((text("Yes."),)), Reply((text("Yes."),)), versions=["v1beta"]) as gemini:
+        using = model(gemini)
+
+        async def ask() -> None:
+            [part async for part in using.converse((SYSTEM, ASKED))]
+
+        await asyncio.gather(ask(), ask())
+        await using.close()
+    assert sorted(call.version for call in gemini.journal) == ["v1", "v1", "v1beta", "v1beta"]

@@ -7,6 +7,7 @@ import pytest
 from agent.events import Cost
 from agent.models import openai_stream
 from agent.models.base import (
+    Effort,
     ModelExhausted,
     ModelMessage,
     ModelProtocolError,
@@ -427,6 +428,7 @@ async def test_a_schema_asks_for_json_and_leaves_the_tools_declared_but_uncalled
     [
         (("schema",), {"response_format"}, {"stream_options", "max_tokens", "tool_choice"}),
         (("usage",), {"stream_options"}, {"response_format", "max_tokens"}),
+        (("stream",), {"stream", "stream_options"}, {"response_format", "tools", "max_tokens"}),
         (("max_tokens",), {"max_tokens"}, {"max_completion_tokens", "response_format"}),
         (("limit",), {"max_tokens", "max_completion_tokens"}, {"stream_options", "response_format"}),
         (("effort",), {"reasoning_effort"}, {"response_format", "tools"}),
@@ -445,6 +447,25 @@ async def test_what_a_server_refuses_is_left_out_and_not_asked_again(
     assert len(server.journal) == 2 + len(refused)
     for sent in server.journal[-2:]:
         assert not sent.body.keys() & missing and kept <= sent.body.keys()
+
+
+@pytest.mark.parametrize("effort", [None, "high"])
+async def test_a_model_that_takes_tools_only_without_thinking_is_asked_so(effort: Effort | None) -> None:
+    async with FakeOpenAI(*[YES] * 3, without=("thinking",)) as server:
+        using = model(server, effort=effort)
+        for tools in ((tool(),), (tool(),), ()):
+            assert last([part async for part in using.converse((SYSTEM, ASKED), tools)]).text
+        await using.close()
+    efforts = [sent.body.get("reasoning_effort") for sent in server.journal]
+    assert efforts == [effort, "none", "none", effort] and using.tools is None
+
+
+async def test_a_model_that_takes_no_tools_in_any_way_answers_without_them() -> None:
+    async with FakeOpenAI(YES, without=("thinking", "none")) as server:
+        using = model(server)
+        assert last([part async for part in using.converse((SYSTEM, ASKED), (tool(),))]).text
+        await using.close()
+    assert using.tools is False and not server.journal[-1].body.keys() & {"tools", "reasoning_effort"}
 
 
 async def test_instructions_that_may_not_be_the_systems_stand_before_the_question() -> None:

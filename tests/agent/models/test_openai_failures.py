@@ -18,6 +18,7 @@ from agent.models.base import (
     TextPart,
     ToolMessage,
     ToolResult,
+    UserMessage,
 )
 from agent.models.openai import OpenAIModel
 from agent.models.retry import RetryingModel
@@ -264,3 +265,25 @@ async def test_the_key_is_in_no_error_log_or_representation(key: str, caplog: py
     logging.getLogger("test").exception("turn failed", exc_info=caught.value)
     shown = "".join(traceback.format_exception(caught.value)) + repr(using) + str(vars(using)) + caplog.text
     assert key not in shown and repr(key)[1:-1] not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "context", "said"),
+    [
+        ("How long do refunds take when the customer pays by card? " * 600, 4_096, 1),
+        ("How long do refunds take when the customer pays by card? " * 600, 100_000, 0),
+        ("カードで払ったときの返金には何日かかりますか。" * 800, 4_096, 1),
+        ("Как долго ждать возврата, если покупатель платит картой? " * 400, 5_700, 0),  # 4 characters a token
+    ],
+)
+async def test_a_server_that_reads_less_than_it_is_sent_is_told_of_once(
+    words: str, context: int, said: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    long = UserMessage(words)
+    async with FakeOpenAI(*[Reply(text("Yes."), context=context)] * 2) as server:
+        using = model(server)
+        for _ in range(2):
+            async for _ in using.converse((SYSTEM, long)):
+                pass
+        await using.close()
+    assert sum("OLLAMA_CONTEXT_LENGTH" in record.getMessage() for record in caplog.records) == said

@@ -18,17 +18,19 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 
+from bot.config.settings import Settings
 from bot.config.types import _database
+from bot.database import database
 from bot.errors import StoreError
-from bot.store.engine import Engine, alone, at_leisure, change, connect, look, on_server, rows, snapshot, write
+from bot.store.engine import Engine, alone, at_leisure, change, connect, look, on_server, opened, rows, snapshot, write
 from bot.store.erasure import compact
-from bot.store.inspection import name_of, server_condition
+from bot.store.inspection import name_of, require_sessions, server_condition
 from bot.store.link import ServerLink
 from bot.store.locks import locked
 from bot.store.outbox import Outbox
 from bot.types import Place, Post
 from migrations import MigrationError, upgrade
-from tests.fakes.postgresql import behind
+from tests.fakes.postgresql import behind, pooled
 
 SELF_SIGNED = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
 
@@ -347,3 +349,22 @@ async def test_where_no_server_can_be_written_to_that_is_said(pair: Pair) -> Non
     assert "read-only" in none.value.text("en") and "読み取り専用" in none.value.text("ja")
     with pytest.raises(MigrationError, match="cannot be written to"):
         await asyncio.to_thread(upgrade, url, link=ServerLink().arguments())
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [{}, {"keeps_statements_apart": False}, {"takes_limits": False}],
+    ids=["one that keeps statements apart", "one that does not", "one that refuses the time limits"],
+)
+async def test_connections_that_share_a_session_are_refused_in_words(server_url: str, kind: dict[str, bool]) -> None:
+    with TemporaryDirectory(prefix="kotae-pool-") as folder:
+        async with pooled(server_url, Path(folder), **kind) as url:
+            settings = Settings.model_validate({"KOTAE_HOME": f"{folder}/home", "DATABASE_URL": url})
+            with pytest.raises(StoreError) as refused:
+                async with database(settings):
+                    pass
+            assert "DATABASE_URL" in refused.value.text("en") and "セッション" in refused.value.text("ja")
+            with pytest.raises(StoreError, match="session of their own"):
+                await server_condition(url, settings.link)
+    async with opened(server_url) as engine:
+        await require_sessions(engine)

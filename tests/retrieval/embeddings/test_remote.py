@@ -150,13 +150,21 @@ async def test_a_quota_of_the_day_is_not_waited_for_nor_does_a_query_wait_long()
     assert pause.seconds == [] and server.finished
 
 
+async def test_a_gemini_model_that_only_the_beta_version_has_is_asked_for_there() -> None:
+    async with FakeGemini(versions=["v1beta"]) as server, gemini_embedder(server) as embedder:
+        assert len(await embedder.embed_documents(["返金"])) == len(await embedder.embed_documents(["駐車場"])) == 1
+    assert [call.version for call in server.journal] == ["v1", "v1beta", "v1beta"]
+    async with FakeGemini(embedders=[]) as server, gemini_embedder(server) as embedder:
+        assert "does not offer" in (await refusal(embedder)).text("en")
+    assert [call.version for call in server.journal] == ["v1", "v1beta", "v1"]
+
+
 @pytest.mark.parametrize(
     ("order", "said"),
     [
         (gemini.Refuse(400, "Invalid argument."), "refused the request"),
         (gemini.Refuse(400, "Bad.", details=({"reason": "API_KEY_INVALID"},)), "was not accepted"),
         (gemini.Refuse(403, "Forbidden.", "PERMISSION_DENIED"), "was not accepted"),
-        (gemini.Refuse(404, "models/x is not found", "NOT_FOUND"), "does not offer"),
         (gemini.Vectors({"embeddings": []}), "not the vectors"),
         (gemini.Vectors({"embeddings": [{"values": [1.0]}, {"values": [1.0]}]}), "not the vectors"),
         (gemini.Vectors({"embeddings": [{}]}), "not the vectors"),
@@ -264,6 +272,47 @@ async def test_openai_batches_are_small_enough_for_every_server_and_keep_their_o
         vectors = await embedder.embed_documents(texts)
         assert vectors[40] == pytest.approx(await embedder.embed_query(texts[40]), abs=1e-6)
     assert [len(call.body["input"]) for call in server.journal] == [32, 32, 6, 1] and server.refused == []
+
+
+async def test_a_server_that_takes_fewer_texts_at_once_gets_fewer() -> None:
+    async with FakeOpenAI(at_once=10) as server, openai_embedder(server, dimensions=64) as embedder:
+        texts = [f"text number {number * 7919}" for number in range(33)]
+        vectors = await embedder.embed_documents(texts)
+        alone = [await embedder.embed_query(text) for text in texts]
+    assert vectors == [pytest.approx(each, abs=1e-6) for each in alone]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (400, "the input length exceeds the context length"),
+        (400, "Invalid 'input[1]': maximum input length is 8192 tokens."),
+        (400, "This model's maximum context length is 512 tokens. However, you requested 1451 tokens in the input."),
+        (413, "Input validation error: `inputs` must have less than 512 tokens. Given: 534"),
+        (500, "input (992 tokens) is too large to process. increase the physical batch size (current batch size: 512)"),
+    ],
+    ids=["Ollama", "OpenAI", "vLLM", "text-embeddings-inference", "llama.cpp"],
+)
+async def test_of_a_text_longer_than_the_server_reads_the_beginning_counts(
+    code: int, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    long, pause = "返金は30日以内です。" * 30, Pauses()
+    async with (
+        FakeOpenAI(reads=100, overlong=openai.Refuse(code, words)) as server,
+        openai_embedder(server, pause=pause) as embedder,
+    ):
+        short, cut, other = await embedder.embed_documents(["返金", long, "駐車場"])
+        assert cosine(cut, await embedder.embed_query(long[:80])) > 0.99
+        assert [short, other] == [pytest.approx(await embedder.embed_query(text)) for text in ("返金", "駐車場")]
+        assert await embedder.embed_query(long) == pytest.approx(cut)
+    assert "1 of 3 texts" in caplog.text and "返金" not in caplog.text and pause.seconds == []
+
+
+async def test_a_server_that_takes_no_text_at_all_is_given_up_soon() -> None:
+    for reads, at_once, requests in ((0, 32, 7), (20_000, 0, 6)):
+        async with FakeOpenAI(reads=reads, at_once=at_once) as server, openai_embedder(server) as embedder:
+            assert "refused the request" in (await refusal(embedder, ("返金は30日以内です。",) * 32)).text("en")
+        assert len(server.journal) == requests
 
 
 async def test_openai_waits_as_long_as_it_is_asked_to_and_not_for_money() -> None:

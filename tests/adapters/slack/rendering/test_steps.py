@@ -113,6 +113,7 @@ async def test_a_reader_who_stops_the_stream_sees_no_more_steps_and_the_answer()
         await view.answer(ANSWER)
         await view.close()
         assert stage.shown[0] == LINES[0] and len(stage.shown) == 2 and "30 days." in stage.shown[1]
+        assert not stage.fake.world.processing
 
 
 async def test_an_old_stream_is_ended_before_slack_does_it() -> None:

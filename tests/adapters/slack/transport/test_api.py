@@ -230,8 +230,8 @@ async def test_what_is_gone_is_asked_for_once(slack: SlackApi, fake: FakeSlack, 
         ("invalid_arguments", RefusedError),
         ("message_not_in_streaming_state", StreamOver),
         ("token_revoked", CredentialsError),
-        ("streaming_state_conflict", SlackError),
-        ("something_new", SlackError),
+        ("streaming_state_conflict", RefusedError),
+        ("something_new", RefusedError),
     ],
 )
 async def test_every_other_refusal_has_its_kind(
