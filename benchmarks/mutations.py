@@ -299,6 +299,18 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_year_version_or_number_is_no_answer",),
     ),
     Mutation(
+        "what answers a question of one day answers none of another",
+        "agent/extractive/index.py",
+        ("_NUMBER.findall(asked) if passage.question else ", ""),
+        ("tests/agent/extractive/test_model.py::test_a_pair_answers_its_own_question_and_none_of_another_day",),
+    ),
+    Mutation(
+        "each step of an answer that a person gave is told",
+        "agent/segmentation.py",
+        ('"\\n".join(filter(None, map(clean, markdown.splitlines())))', "clean(markdown)"),
+        ("tests/agent/extractive/test_model.py::test_the_steps_of_an_answer_are_told_each_and_in_their_lines",),
+    ),
+    Mutation(
         "lines without the figure that is asked for are no answer",
         "agent/extractive/wanted.py",
         ("if has and not any(has(line.text) for line in lines)", "if False"),
