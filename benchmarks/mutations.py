@@ -896,6 +896,60 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "teaching: what corrects an answer is asked about, whenever and by whom it is written",
+        "bot/unanswered/card_replies.py",
+        ("answer = next((one for one in earlier if \"saved\" in one), None)", "answer = None"),
+        (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
+    ),
+    Mutation(
+        "teaching: somebody else's words are not added to an answer",
+        "bot/unanswered/card_replies.py",
+        (' if answer.get("by") == new["by"] else []', ""),
+        (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
+    ),
+    Mutation(
+        "teaching: the last of several replies is saved alone",
+        "adapters/shared/expert_answers.py",
+        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[slack]",),
+    ),
+    Mutation(
+        "teaching: the last of several replies is saved alone, in the browser",
+        "adapters/web/channel/digest.py",
+        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[web]",),
+    ),
+    Mutation(
+        "teaching: who says an answer anew is its author",
+        "bot/unanswered/corrections.py",
+        ("(author, url) if author else (row.author, row.url)", "(row.author, row.url)"),
+        (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
+    ),
+    Mutation(
+        "teaching: a question back is no answer",
+        "adapters/shared/expert_answers.py",
+        (" and not all(map(_ASKS.search, sentences(own)))", ""),
+        ("tests/adapters/shared/test_expert_answers.py::test_what_may_be_an_answer",),
+    ),
+    Mutation(
+        "teaching: a word that lets them do it is not lost",
+        "adapters/shared/expert_answers.py",
+        ('if not card.data["closed"] and approves(own):', "if False:"),
+        (f"{CARD_REPLIES}::test_a_word_that_lets_them_do_it_is_an_answer_while_there_is_none",),
+    ),
+    Mutation(
+        "teaching: who will find an answer is said before",
+        "adapters/shared/expert_answers.py",
+        ("found is None or any(one.scope == TEAM for one in found.closes)\n\n\nasync def opened", "True\n\n\nasync def opened"),
+        ("tests/adapters/shared/test_expert_answers.py::test_who_will_find_an_answer_is_known_before",),
+    ),
+    Mutation(
+        "teaching: no key becomes an answer",
+        "bot/unanswered/expert_answers.py",
+        ("_SECRET if holds_secret(answer) else None", "None"),
+        (f"{TAUGHT}::test_what_cannot_be_learnt_is_refused_in_words",),
+    ),
+    Mutation(
         "a confirmation that was saved in part is found again",
         "bot/unanswered/card_replies.py",
         (

@@ -6,6 +6,7 @@ Source: product.md §4; reliability.md R11 and R19.
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ from adapters.shared import digest_cards
 from adapters.shared.follow_ups import says_something
 from adapters.shared.ingestion import FAILED
 from adapters.shared.tasks import Tasks
+from agent.routing.router import approves
 from bot.access import readers
 from bot.bot import Bot
 from bot.texts import MEMBERS
@@ -26,9 +28,13 @@ from bot.unanswered import card_replies
 from bot.unanswered.closing import Choice, Closing, closing
 from bot.unanswered.digest_card import what_it_closes
 from retrieval.i18n import Language, Text
+from retrieval.text import sentences
 from retrieval.types import TEAM
 
 log = logging.getLogger(__name__)
+
+_QUOTED = re.compile(r"\s*[>＞]")
+_ASKS = re.compile(r"(?:[?？]|(?:です|ます|ません|でしょう|でした|ました)か[。.]?)\s*$")
 
 NAME = 80  # characters of whoever settled a card
 QUESTION_CHARACTERS = 1_000
@@ -220,16 +226,19 @@ class DigestCards:
         read: Callable[[Post, Post, str], Awaitable[CardReply | Text]],
         show: Callable[[Post, Post], Awaitable[None]],
         drop: Callable[[Post], Awaitable[None]],
+        *,
+        anew: bool = False,
     ) -> Text | None:
-        """Keep the replies that were asked about as the answer; returned is why not. `read`: a reply by its id, from
-        the card and the question about it, or why it cannot be; `show`: of the card the question as it is kept by now;
-        `drop`: takes that away. All may raise PostError."""
+        """Keep the replies that were asked about as the answer, or those of `card_replies.anew`; returned is why not.
+        `read`: a reply by its id, from the card and the question about it, or why it cannot be; `show`: of the card the
+        question as it is kept by now; `drop`: takes that away. All may raise PostError."""
         about, part = confirm.data["card"] if confirm else ("", "")
         card = await digest_cards.find(self.bot, about, str(part))
         if confirm is None or card is None or card_replies.is_settled(confirm.data):
             return GONE
+        meant = card_replies.anew(confirm.data) if anew else confirm.data
         try:
-            found = await self._read(card, confirm, read)
+            found = await self._read(card, replace(confirm, data=meant), read)
         except PostError as error:
             log.warning("a reply could not be read: %s", error.code)
             return FAILED
@@ -237,9 +246,9 @@ class DigestCards:
             if found is DELETED:
                 await self._let_go(confirm, drop)
             return found
-        taken = await self.learn(card, actor, confirm.data, found)
+        taken = await self.learn(card, actor, meant, found)
         if taken.refusal is None:
-            await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=confirm.data, taken=taken))
+            await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=meant, taken=taken))
             await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))
         return taken.refusal
 
@@ -265,7 +274,9 @@ class DigestCards:
             return await self.answer(card, actor, first.name, text, first.url, reference=reference, author=first.author)
         allowed, told, documents = readers(card.place, await self.audience_of(card.place.channel)), 0, {}
         for id, version in asked["answers"].items():
-            changed = await self.bot.answers.edit(actor, allowed, id, text, version=version)
+            changed = await self.bot.answers.edit(
+                actor, allowed, id, text, version=version, author=first.author, url=first.url
+            )
             if changed.refusal is not None:
                 return AnswerTaken(refusal=changed.refusal)
             told, documents[id] = told + changed.told, changed.version
@@ -358,9 +369,25 @@ async def confirmation(bot: Bot, name: str, message: str) -> Post | None:
 
 async def takes(post: Post, text: str, actor: Callable[[], Awaitable[Actor]]) -> bool:
     """Whether what somebody wrote in reply to a post can be a card's answer, or add to it."""
-    if post.kind != "card" or not says_something(text):
-        return False
-    return (await actor()).role != "outsider"
+    return post.kind == "card" and may_answer(post, text) and (await actor()).role != "outsider"
+
+
+def may_answer(card: Post, text: str) -> bool:
+    """Whether a reply to a card has more than courtesy, a question back or lines that it quotes. A word that lets
+    somebody do what they ask for is an answer, too."""
+    own = "\n".join(line for line in text.splitlines() if not _QUOTED.match(line))
+    if not card.data["closed"] and approves(own):
+        return True
+    return says_something(own) and not all(map(_ASKS.search, sentences(own)))
+
+
+async def is_shared(bot: Bot, card: Post, audience: Audience) -> bool:
+    """Whether the team will read an answer to what a card asks. Raises StoreError."""
+    asked = await bot.experts.questions(card.data["questions"], card.place, audience)
+    still = [question for question in asked if question.resolved_at is None] or asked
+    shown = digest_cards.reference_of(card)
+    found = await asyncio.to_thread(closing, still, shown if shown in {question.id for question in still} else None)
+    return found is None or any(one.scope == TEAM for one in found.closes)
 
 
 async def opened(bot: Bot, card: Post, audience: Audience, reference: int | None = None) -> OpenedQuestion | Text:

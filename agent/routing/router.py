@@ -42,6 +42,12 @@ def route(message: str) -> Route:
     return Route("arithmetic") if computed(message) else Route("team")
 
 
+def approves(message: str) -> bool:
+    """Whether a message is nothing but a word of courtesy that answers whether something may be done."""
+    text = normalise(message)
+    return words("approves").search(text) is not None and not _NO_WORD.sub("", _without(text, ("approves", "around")))
+
+
 def question_in(message: str) -> str:
     """Without the sentences that are only courtesy, and without a greeting or a hesitation in front, whose words would
     be searched for. As it is where there is nothing of that, or nothing else."""

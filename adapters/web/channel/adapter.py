@@ -295,10 +295,11 @@ class WebAdapter:
         context, _ = self._at_work()
         return await digest.dismiss(context, member, await self._kind(member, card, "card"))
 
-    async def save(self, member: Member, confirm: int) -> AnswerTaken:
-        """Yes: the reply that this message asks about is the answer. Raises LookupError."""
+    async def save(self, member: Member, confirm: int, *, anew: bool = False) -> AnswerTaken:
+        """Yes: the replies that this message asks about are the answer, or only those of `card_replies.anew`. Raises
+        LookupError."""
         context, _ = self._at_work()
-        return await digest.save(context, member, await self._kind(member, confirm, "confirm"))
+        return await digest.save(context, member, await self._kind(member, confirm, "confirm"), anew=anew)
 
     async def discard(self, member: Member, confirm: int) -> None:
         """No: the reply that this message asks about is not the answer, unless it is already. Raises LookupError."""
