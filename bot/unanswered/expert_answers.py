@@ -64,8 +64,8 @@ _LONG = Text(
     "で文書として追加してください。",
 )
 _SECRET = Text(
-    en="The answer holds what looks like a key or a password, which everyone who may read it would find. Please take it "
-    "out, and say where it is kept.",
+    en="The answer holds what looks like a key or a password, which everyone who may read it would find. Please take "
+    "it out, and say where it is kept.",
     ja="回答に、キーやパスワードのような文字列が含まれています。保存すると、閲覧できる人の全員が検索できてしまいます。"
     "取り除いて、保管場所を書いてください。",
 )
