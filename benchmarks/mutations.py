@@ -928,7 +928,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a question back is no answer",
         "adapters/shared/expert_answers.py",
-        (" and not all(map(_ASKS.search, sentences(own)))", ""),
+        (" and not all(map(card_replies.QUESTION.search, sentences(own)))", ""),
         ("tests/adapters/shared/test_expert_answers.py::test_what_may_be_an_answer",),
     ),
     Mutation(
@@ -942,6 +942,24 @@ MUTATIONS = (
         "adapters/shared/expert_answers.py",
         ("found is None or any(one.scope == TEAM for one in found.closes)\n\n\nasync def opened", "True\n\n\nasync def opened"),
         ("tests/adapters/shared/test_expert_answers.py::test_who_will_find_an_answer_is_known_before",),
+    ),
+    Mutation(
+        "teaching: what is typed below a card is not lost",
+        "adapters/shared/expert_answers.py",
+        ("return last if last is not None and may_answer(last, text) else None", "return None"),
+        (
+            "tests/adapters/slack/test_asking.py"
+            "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
+        ),
+    ),
+    Mutation(
+        "a question that is typed below a card is answered",
+        "adapters/shared/expert_answers.py",
+        ("return last if last is not None and may_answer(last, text) else None", "return last"),
+        (
+            "tests/adapters/discord/test_asking.py"
+            "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
+        ),
     ),
     Mutation(
         "teaching: no key becomes an answer",
@@ -1381,7 +1399,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a question is no part of an answer",
         "bot/unanswered/card_replies.py",
-        ("    return bool(_QUESTION.search(text) or ", "    return bool("),
+        ("    return bool(QUESTION.search(text) or ", "    return bool("),
         ("tests/bot/unanswered/test_card_replies.py::test_what_belongs_to_an_answer",),
     ),
     Mutation(

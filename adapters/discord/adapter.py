@@ -358,6 +358,8 @@ class _Events:
         message = asked.message
         thread = message.thread if message.thread != message.message else None
         post = await self._post_over(message.place, asked.to, thread)
+        if post is None and message.direct and asked.to is None:
+            return None if await self._answers_before(message) else message
         if post is None:
             return message
         if post.kind == "card":
@@ -367,6 +369,15 @@ class _Events:
             return message if asked.named else None
         root = post.data.get("root")
         return replace(message, thread=root) if root and message.thread == message.message else message
+
+    async def _answers_before(self, message: Incoming) -> bool:
+        """Whether a direct message answers the card that it is written after. Raises PostError, StoreError."""
+        at = discord.utils.snowflake_time(int(message.message)).timestamp()
+        card = await expert_answers.card_before(self._context.bot, message.place, message.text, at)
+        if card is None or card.message is None:
+            return False
+        reply = Replied(message.place, card.message, None, message.message, message.author, message.text)
+        return await self._answers(reply, card)
 
     async def _reply(self, replied: Replied) -> None:
         if replied.follows is not None and await self._goes_on(replied.follows):

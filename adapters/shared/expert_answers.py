@@ -34,7 +34,6 @@ from retrieval.types import TEAM
 log = logging.getLogger(__name__)
 
 _QUOTED = re.compile(r"\s*[>＞]")
-_ASKS = re.compile(r"(?:[?？]|(?:です|ます|ません|でしょう|でした|ました)か[。.]?)\s*$")
 
 NAME = 80  # characters of whoever settled a card
 QUESTION_CHARACTERS = 1_000
@@ -378,7 +377,20 @@ def may_answer(card: Post, text: str) -> bool:
     own = "\n".join(line for line in text.splitlines() if not _QUOTED.match(line))
     if not card.data["closed"] and approves(own):
         return True
-    return says_something(own) and not all(map(_ASKS.search, sentences(own)))
+    return says_something(own) and not all(map(card_replies.QUESTION.search, sentences(own)))
+
+
+async def card_before(bot: Bot, place: Place, text: str, at: float) -> Post | None:
+    """In a conversation with one person the card that they answer outside its thread `at` that time (POSIX seconds):
+    the last that was said there is an open one, or asks about a reply to one of a moment ago. None: it is a question as
+    any, as what asks something always is. Raises StoreError."""
+    last = await bot.outbox.last(place)
+    if last is not None and last.kind == "confirm":
+        goes_on = "discarded" not in last.data and at - last.data["at"] <= card_replies.TOGETHER
+        last = await digest_cards.find(bot, *map(str, last.data["card"])) if goes_on else None
+    elif last is None or last.kind != "card" or last.data["closed"]:
+        return None
+    return last if last is not None and may_answer(last, text) else None
 
 
 async def is_shared(bot: Bot, card: Post, audience: Audience) -> bool:

@@ -17,7 +17,7 @@ from adapters.shared.ingestion import FAILED
 from adapters.slack import home
 from adapters.slack.context import SlackContext
 from adapters.slack.digest import ANEW, DISCARD, DISMISS, LINK, SAVE, ask_anew, cards
-from adapters.slack.events import readable
+from adapters.slack.events import is_direct, readable
 from adapters.slack.ingestion import message_at
 from adapters.slack.rendering.block_kit import (
     ANSWER,
@@ -229,6 +229,8 @@ async def _read(context: SlackContext, card: Post, confirm: Post, ts: str) -> Ca
     channel = card.place.channel
     try:
         said = await message_at(context.slack, channel, ts, card.message or "")
+        if said is None and is_direct(channel):  # written after the card, in no thread
+            said = await message_at(context.slack, channel, ts, ts)
     except GoneError:
         said = None
     if said is None:

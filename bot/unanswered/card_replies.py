@@ -24,7 +24,7 @@ from retrieval.i18n import Language, Text
 TOGETHER = 600.0  # seconds between two messages of one answer, at most
 MOST = 20  # messages of one answer
 
-_QUESTION = re.compile(r"([?？]|か[。.]?)\s*$")
+QUESTION = re.compile(r"(?:[?？]|(?:です|ます|ません|でしょう|でした|ました|んだ)か[。.]?)\s*$")  # a sentence
 _COMMAND = re.compile(r"[/!]\w")
 
 _SAVE = Text(
@@ -149,7 +149,7 @@ def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation
 
 def _alone(text: str) -> bool:
     """Whether it is no part of an answer in several messages: a question, or a command."""
-    return bool(_QUESTION.search(text) or _COMMAND.match(text.lstrip()))
+    return bool(QUESTION.search(text) or _COMMAND.match(text.lstrip()))
 
 
 async def confirm(
