@@ -380,17 +380,15 @@ def may_answer(card: Post, text: str) -> bool:
     return says_something(own) and not all(map(card_replies.QUESTION.search, sentences(own)))
 
 
-async def card_before(bot: Bot, place: Place, text: str, at: float) -> Post | None:
-    """In a conversation with one person the card that they answer outside its thread `at` that time (POSIX seconds):
-    the last that was said there is an open one, or asks about a reply to one of a moment ago. None: it is a question as
-    any, as what asks something always is. Raises StoreError."""
+async def card_before(bot: Bot, place: Place, at: float) -> Post | None:
+    """In a conversation with one person the card that they may answer outside its thread `at` that time (POSIX
+    seconds): the last that was said there is an open one, or asks about a reply to one of a moment ago. Raises
+    StoreError."""
     last = await bot.outbox.last(place)
     if last is not None and last.kind == "confirm":
         goes_on = "discarded" not in last.data and at - last.data["at"] <= card_replies.TOGETHER
-        last = await digest_cards.find(bot, *map(str, last.data["card"])) if goes_on else None
-    elif last is None or last.kind != "card" or last.data["closed"]:
-        return None
-    return last if last is not None and may_answer(last, text) else None
+        return await digest_cards.find(bot, *map(str, last.data["card"])) if goes_on else None
+    return last if last is not None and last.kind == "card" and not last.data["closed"] else None
 
 
 async def is_shared(bot: Bot, card: Post, audience: Audience) -> bool:
