@@ -216,12 +216,12 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
         await add(app)
         thread, answer = await asks(slack)
         await slack.presses("U1", answer, ASK)
-        (card,) = await slack.wait_for(lambda: slack.posted(slack.dm("U2")))
-        for text in ("From abroad it takes sixty days.", "And a form."):
+        await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
+        (card,) = slack.posted(slack.dm("U2"))
+        for text, said in (("From abroad it takes sixty days.", "Save this reply"), ("And a form.", "Save these 2")):
             await slack.says(slack.dm("U2"), "U2", text)
-            await slack.wait_for_idle()
-        (asked,) = slack.replies(card.ts)
-        assert asked.shown.startswith(f"Save these 2 replies together as the answer to “{QUESTION}”?")
+            (asked,) = await slack.wait_for(lambda: [one for one in slack.replies(card.ts) if said in one.shown])  # noqa: B023
+        assert f"replies together as the answer to “{QUESTION}”?" in asked.shown
         await slack.presses("U2", asked, "kotae_save")
         await slack.wait_for(lambda: [one for one in slack.replies(thread) if "sixty days" in one.shown])
         (kept,) = await app.data.documents.listed(collection="answers")
