@@ -898,7 +898,7 @@ MUTATIONS = (
     Mutation(
         "teaching: what corrects an answer is asked about, whenever and by whom it is written",
         "bot/unanswered/card_replies.py",
-        ("answer = next((one for one in earlier if \"saved\" in one), None)", "answer = None"),
+        ('answer = next((one for one in earlier if "saved" in one and', 'answer = next((one for one in earlier if False and'),
         (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
     ),
     Mutation(
@@ -951,6 +951,18 @@ MUTATIONS = (
             "tests/adapters/slack/test_asking.py"
             "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
         ),
+    ),
+    Mutation(
+        "teaching: an answer whose words are edited is asked about",
+        "bot/unanswered/card_replies.py",
+        ('if "saved" not in data or reply not in', "if True or reply not in"),
+        (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
+    ),
+    Mutation(
+        "teaching: no to new words leaves the answer what it was",
+        "bot/unanswered/card_replies.py",
+        ('    if "before" in now:\n', "    if False:\n"),
+        (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
     ),
     Mutation(
         "teaching: no key becomes an answer",

@@ -435,6 +435,8 @@ class _Events:
         if where is None or not by_a_person(message):
             return
         event = edited(message, before, where, me)
+        if message.edited_at is not None:
+            await digest.reworded(self._context, where.place, where.thread, str(message.id))
         if event is None:
             return
         meant = await self._meant(event) if event.addressed and not event.known else event.message

@@ -84,6 +84,11 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, channel, ask, change)
 
 
+async def reworded(context: DiscordContext, place: Place, thread: str | None, message: str) -> None:
+    """A message was edited: it may be a part of a card's answer. Raises StoreError."""
+    await cards(context).edited(place, thread, message, partial(ask_anew, context))
+
+
 async def ask_anew(context: DiscordContext, card: Post, confirm: Post) -> None:
     """Put the question about the replies to a card that there are by now, or that they are saved, in the place of its
     older words. Raises PostError."""

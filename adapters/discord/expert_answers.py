@@ -121,7 +121,8 @@ async def _save(context: DiscordContext, gesture: Gesture, name: str, *, anew: b
 
 async def _discard(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
     confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
-    return _said(context, gesture, await digest.cards(context).discard(confirm, actor, partial(_drop, context)))
+    show, drop = partial(digest.ask_anew, context), partial(_drop, context)
+    return _said(context, gesture, await digest.cards(context).discard(confirm, actor, show, drop))
 
 
 def _said(context: DiscordContext, gesture: Gesture, why_not: Text | None) -> Sequence[str]:

@@ -288,11 +288,39 @@ class DigestCards:
         await _shown(drop(confirm))
         return None
 
-    async def discard(self, confirm: Post | None, actor: Actor, drop: Callable[[Post], Awaitable[None]]) -> Text | None:
-        """Let the replies that were asked about be no answer; returned is why not. `drop`: as for `save`."""
+    async def discard(
+        self,
+        confirm: Post | None,
+        actor: Actor,
+        show: Callable[[Post, Post], Awaitable[None]],
+        drop: Callable[[Post], Awaitable[None]],
+    ) -> Text | None:
+        """Let the replies that were asked about be no answer, or the answer as it was; returned is why not. `show`,
+        `drop`: as for `save`."""
         if actor.role == "outsider":
             return MEMBERS
+        if confirm is not None and "before" in confirm.data:
+            await self.bot.outbox.amend(confirm, card_replies.declined)
+            await self._shown_again(confirm, show)
+            return None
         return await self._let_go(confirm, drop) if confirm is not None else None
+
+    async def edited(
+        self, place: Place, thread: str | None, reply: str, show: Callable[[Post, Post], Awaitable[None]]
+    ) -> None:
+        """A message in a thread has new words: where it is a part of an answer that was saved, ask whether they are the
+        answer now. `show`: as for `save`. Raises StoreError."""
+        change = partial(card_replies.edited, reply=reply)
+        found = await self.bot.outbox.confirms(place, thread)
+        saved = next((one for one in found if change(one.data) is not None), None)
+        if saved is not None and await self.bot.outbox.amend(saved, change) is not None:
+            await self._shown_again(saved, show)
+
+    async def _shown_again(self, confirm: Post, show: Callable[[Post, Post], Awaitable[None]]) -> None:
+        about, part = confirm.data["card"]
+        card = await digest_cards.find(self.bot, about, str(part))
+        if card is not None:
+            await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))
 
     async def renew(self, card: Post) -> None:
         """Draw a card that was closed elsewhere, or that quoted what was withdrawn."""

@@ -243,6 +243,7 @@ class SlackAdapter:
                 if not await _answers_card(context, message, stranger):
                     await questions.ask(message, stranger=stranger)
             case Edited(message, addressed, stranger, known):
+                context.tasks.start(digest.reworded(context, message), "slack-reply")
                 if not (addressed and not known and await _answers_card(context, message, stranger)):
                     work = questions.edit(message, addressed=addressed, stranger=stranger, known=known)
                     context.tasks.start(work, "slack-edit")

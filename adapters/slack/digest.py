@@ -16,7 +16,7 @@ from adapters.slack.events import PLATFORM, Replied
 from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_block, plain, say, say_once, section
 from adapters.slack.rendering.mrkdwn import escaped
 from adapters.slack.transport.errors import GoneError
-from bot.types import Card, Notice, Place, Post
+from bot.types import Card, Incoming, Notice, Place, Post
 from bot.unanswered import card_replies
 from bot.unanswered.card_replies import CardMessage
 
@@ -67,6 +67,11 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
     written = CardMessage(reply.message, reply.author, reply.text, float(reply.message), shared)
     change = partial(ask_anew, context, card)
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, reply.place.channel, ask, change)
+
+
+async def reworded(context: SlackContext, message: Incoming) -> None:
+    """A message was edited: it may be a part of a card's answer. Raises StoreError."""
+    await cards(context).edited(message.place, message.thread, message.message, partial(ask_anew, context))
 
 
 async def ask_anew(context: SlackContext, card: Post, confirm: Post) -> None:

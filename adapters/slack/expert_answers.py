@@ -197,7 +197,7 @@ async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:
     confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
     if confirm is None:
         return expert_answers.GONE
-    return await cards(context).discard(confirm, actor, partial(_drop, context))
+    return await cards(context).discard(confirm, actor, partial(ask_anew, context), partial(_drop, context))
 
 
 async def _dismiss(context: SlackContext, body: Json, name: str) -> Text | None:

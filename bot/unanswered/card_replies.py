@@ -6,8 +6,9 @@ Kept of a confirmation are its `card`, the `replies` it asks about, `by` whom th
 which question they answer (`reference`), whether the team may read it (`shared`), and whether it stays `alone`. Once
 they are the answer, `saved` has its documents, by their ids, and their versions, `told` and `left` how many threads are
 told and questions stay open; one that asks whether to add to these has them in `answers`, and in `earlier` the replies
-that they consist of, if the answer is its author's. `outdated` are replies that are no part of it any more. One that
-was declined is `discarded`, one that is saved never. Several processes may change and show it at the same time: its row
+that they consist of, if the answer is its author's. `outdated` are replies that are no part of it any more. A saved one
+of which a reply was edited asks again, and has in `before` what it was. One that was declined is `discarded`, one that
+is saved never. Several processes may change and show it at the same time: its row
 says what holds, and whoever has shown it looks again whether it still does. Source: product.md §4.
 """
 
@@ -58,6 +59,8 @@ _THERE = Text(
     ja="検索できるのは、質問があった非公開の場所のメンバーだけです。",
 )
 
+_PASSING = frozenset({"discarded", "before"})  # of a confirmation: no more once it is saved
+
 Confirmation = Mapping[str, Any]
 Say = Callable[[Post], Awaitable[Post | None]]
 
@@ -87,10 +90,10 @@ def asked(card: Post, reply: CardMessage, earlier: Sequence[Confirmation]) -> Co
             return _on(before, new)
         if "answers" in before or not closed:
             return extended(before, reply)
-    if not closed:
-        return {**new, "reference": reference, "alone": _alone(reply.text)}
-    answer = next((one for one in earlier if "saved" in one), None)
-    return None if answer is None or _alone(reply.text) else _on(answer, new)
+    answer = next((one for one in earlier if "saved" in one and (closed or one["reference"] == reference)), None)
+    if answer is None:
+        return None if closed else {**new, "reference": reference, "alone": _alone(reply.text)}
+    return None if _alone(reply.text) else _on(answer, new)
 
 
 def _on(answer: Confirmation, new: Confirmation) -> Confirmation:
@@ -112,7 +115,7 @@ def saved(now: Confirmation, asked: Confirmation, taken: AnswerTaken) -> Confirm
     known = _all_of(asked)
     more = [one for one in now.get("replies", ()) if one not in known]
     if not more or "discarded" in now:
-        kept = {name: value for name, value in now.items() if name != "discarded"}
+        kept, asked = ({name: some[name] for name in some if name not in _PASSING} for some in (now, asked))
         return {**kept, **asked, "saved": dict(taken.documents), "told": taken.told, "left": taken.left}
     earlier = [*asked.get("earlier", ()), *asked["replies"]]
     return {**now, **asked, "replies": more, "answers": dict(taken.documents), "earlier": earlier}
@@ -131,8 +134,22 @@ def _all_of(data: Confirmation) -> tuple[str, ...]:
     return (*data.get("replies", ()), *data.get("earlier", ()), *data.get("outdated", ()))
 
 
+def edited(data: Confirmation, reply: str) -> Confirmation | None:
+    """A saved confirmation that asks whether its replies are the answer as they are now, one of them having new words;
+    None: it has no such reply, or is not saved."""
+    if "saved" not in data or reply not in (*data.get("earlier", ()), *data["replies"]):
+        return None
+    earlier, asked = replies(data)
+    kept = {name: value for name, value in data.items() if name != "saved"}
+    return {**kept, "replies": [*earlier, *asked], "earlier": [], "answers": data["saved"], "before": dict(data)}
+
+
 def declined(now: Confirmation) -> Confirmation | None:
-    """The confirmation once its replies are let be no answer; None: they are the answer by now."""
+    """The confirmation once its replies are let be no answer, or the answer stays as it was; None: they are the answer
+    by now."""
+    if "before" in now:
+        before: Confirmation = now["before"]
+        return before
     return None if "saved" in now else {**now, "discarded": True}
 
 

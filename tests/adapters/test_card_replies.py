@@ -476,6 +476,31 @@ async def test_an_answer_that_was_saved_can_be_said_anew(room: Room) -> None:
     assert LIMIT in corrected and WIKI not in corrected
 
 
+async def test_an_answer_whose_words_are_edited_is_asked_about_again(room: Room) -> None:
+    said = await room.says("It is 10 days.")
+    await room.says(WIKI)
+    await room.presses("Save these 2", SAVE)
+    await room.wait_for("Saved as the answer. Threads that are told: 1.")
+    await until(room.told)
+    await room.edits(said, "It is 20 days.")
+    await room.wait_for("Are these 2 replies the answer to “What is the limit for a hotel?” now?")
+    await room.presses("Are these 2", NO)
+    await room.wait_for("Saved as the answer. Threads that are told: 1.")
+    assert await room.answer() == f"It is 10 days.\n{WIKI}"
+    await room.edits(said, "It is 15 days.")
+    await room.wait_for("Are these 2")
+    await room.presses("Are these 2", REPLACE)
+    await room.wait_for("Saved")
+    assert await room.answer() == f"It is 15 days.\n{WIKI}"
+    _, corrected = await until(room.told, lambda told: len(told) == 2)
+    assert "15 days" in corrected
+    await room.says(LIMIT)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", ADD)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer() == f"It is 15 days.\n{WIKI}\n{LIMIT}"
+
+
 async def test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees(room: Room) -> None:
     await room.says(WIKI)
     await room.presses("Save this reply", SAVE)

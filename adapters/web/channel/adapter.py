@@ -153,12 +153,13 @@ class WebAdapter:
     async def edit(self, member: Member, message: int, text: str) -> RoomMessage:
         """New words for one's own message: a question is answered in those, and an answer it has is replaced. Raises
         LookupError, PermissionError, ValueError."""
-        _, asking = self._at_work()
+        context, asking = self._at_work()
         before = await self.board.own(member, message)
         if not text.strip():
             raise ValueError("a message needs words")
         after = await self.board.edit(member, message, text.strip())
         await asking.edit(before, after)
+        await digest.reworded(context, after)
         return after
 
     async def delete(self, member: Member, message: int) -> None:
@@ -303,10 +304,8 @@ class WebAdapter:
 
     async def discard(self, member: Member, confirm: int) -> None:
         """No: the reply that this message asks about is not the answer, unless it is already. Raises LookupError."""
-        self._at_work()
-        asked = await self._kind(member, confirm, "confirm")
-        if not asked.data["done"]:
-            await self.board.drop([asked])
+        context, _ = self._at_work()
+        await digest.discard(context, await self._kind(member, confirm, "confirm"))
 
     # -- choices of a room -------------------------------------------------------------------------------------------
 

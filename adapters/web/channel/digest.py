@@ -106,6 +106,37 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
             return
 
 
+async def reworded(context: WebContext, reply: RoomMessage) -> None:
+    """A message was edited: where it is a part of a card's answer, ask whether it is the answer now. Raises
+    StoreError."""
+    root = await context.board.written(reply.root)
+    card = None if root is None or root.kind != "card" else await _post_of(context, root)
+    if card is None:
+        return
+
+    def asks(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
+        data = card_replies.edited(said.data, str(reply.id))
+        return None if data is None else (_question(context, card, data), {**data, "done": False})
+
+    heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
+    confirms = (one for one in reversed(heard) if one.kind == "confirm")
+    saved = next((one for one in confirms if card_replies.edited(one.data, str(reply.id))), None)
+    if saved is not None:
+        await context.board.amend(saved.id, asks)
+
+
+async def discard(context: WebContext, confirm: RoomMessage) -> None:
+    """Let the replies that were asked about be no answer, or the answer as it was. Raises StoreError."""
+
+    def restored(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
+        before: card_replies.Confirmation = said.data.get("before") or {}
+        taken = card_replies.taken(before)
+        return None if taken is None else (expert_answers.saved(taken, context.language), before)
+
+    if not confirm.data["done"] and await context.board.amend(confirm.id, restored) is None:
+        await context.board.drop([confirm])
+
+
 async def teach(
     context: WebContext,
     member: Member,

@@ -89,8 +89,10 @@ def test_what_was_saved_is_added_to_and_nothing_else() -> None:
     after = {**(adds or {}), "saved": {"d1": "v2"}}
     third = card_replies.asked(DONE, written("3"), [after, saved])
     assert third is not None and (third["earlier"], third["answers"]) == (["1", "2"], {"d1": "v2"})
-    theirs = card_replies.asked(DONE, written("2", author="U2"), [saved])  # may say it anew
-    assert theirs is not None and (theirs["replies"], theirs["earlier"], theirs["answers"]) == (["2"], [], {"d1": "v1"})
+    for card in (DONE, CARD):
+        theirs = card_replies.asked(card, written("2", author="U2"), [saved])  # may say it anew
+        assert theirs is not None and (theirs["replies"], theirs["earlier"]) == (["2"], [])
+        assert theirs["answers"] == {"d1": "v1"}
     later = card_replies.asked(DONE, written("2", at=10 * TOGETHER), [saved])
     assert later is not None and later["earlier"] == ["1"]
     assert card_replies.asked(DONE, written("2", "Is it?"), [saved]) is None
@@ -236,6 +238,18 @@ def test_what_is_asked(
     data = {"replies": ["1"]} | data
     assert card_replies.question(data, "When?", language) == said
     assert (card_replies.yes(data, language), card_replies.only(data, language)) == buttons
+
+
+def test_what_was_saved_and_edited_is_the_answer_as_it_was_until_it_is_saved_again() -> None:
+    (both,) = asked(written("1"), written("2"))
+    saved = card_replies.saved(both, both, AnswerTaken(told=1, documents={"d": "v"}))
+    again = card_replies.edited(saved, "2")
+    assert again is not None and not card_replies.is_settled(again)
+    assert (again["replies"], again["answers"]) == (["1", "2"], {"d": "v"})
+    assert card_replies.declined(again) == saved
+    done = card_replies.saved(again, card_replies.anew(again), AnswerTaken(documents={"d": "w"}))
+    assert done["saved"] == {"d": "w"} and "before" not in done
+    assert card_replies.edited(saved, "3") is None and card_replies.edited(both, "1") is None
 
 
 def test_what_is_said_anew_leaves_out_what_was_said_before() -> None:
