@@ -397,7 +397,9 @@ async def confirmation(bot: Bot, name: str, message: str) -> Post | None:
 
 async def takes(post: Post, text: str, actor: Callable[[], Awaitable[Actor]]) -> bool:
     """Whether what somebody wrote in reply to a post can be a card's answer, or add to it."""
-    return post.kind == "card" and may_answer(post, text) and (await actor()).role != "outsider"
+    if post.kind != "card" or not may_answer(post, text):
+        return False
+    return (await actor()).role != "outsider"
 
 
 def may_answer(card: Post, text: str) -> bool:

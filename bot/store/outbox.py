@@ -76,7 +76,7 @@ class Outbox(Store):
         return _post(found[0]) if found else None
 
     async def last(self, place: Place) -> Post | None:
-        """What was posted last in a place, in whichever thread."""
+        """The post that came last in a place, in whichever thread."""
         there = select(posts).where(at_place(posts, place), posts.c.message.is_not(None))
         found = await rows(self._engine, there.order_by(posts.c.at.desc()).limit(1))
         return _post(found[0]) if found else None

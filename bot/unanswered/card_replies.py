@@ -97,7 +97,7 @@ def asked(card: Post, reply: CardMessage, earlier: Sequence[Confirmation]) -> Co
 
 
 def _on(answer: Confirmation, new: Confirmation) -> Confirmation:
-    """What is asked about a `new` reply below an answer that was saved: its own author may go on with it."""
+    """The question about a `new` reply below an answer that was saved: its own author may go on with it."""
     so_far = [*answer.get("earlier", ()), *answer["replies"]] if answer.get("by") == new["by"] else []
     return {**new, "reference": answer["reference"], "answers": answer["saved"], "earlier": so_far}
 
