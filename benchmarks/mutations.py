@@ -959,6 +959,12 @@ MUTATIONS = (
         (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
     ),
     Mutation(
+        "teaching: an answer whose reply is deleted may be taken back",
+        "adapters/shared/expert_answers.py",
+        ("        if not any(card_replies.replies(meant)):\n", "        if False:\n"),
+        (f"{CARD_REPLIES}::test_an_answer_whose_reply_is_deleted_may_be_taken_back",),
+    ),
+    Mutation(
         "teaching: no to new words leaves the answer what it was",
         "bot/unanswered/card_replies.py",
         ('    if "before" in now:\n', "    if False:\n"),

@@ -436,7 +436,7 @@ class _Events:
             return
         event = edited(message, before, where, me)
         if message.edited_at is not None:
-            await digest.reworded(self._context, where.place, where.thread, str(message.id))
+            await digest.changed(self._context, where.place, where.thread, str(message.id))
         if event is None:
             return
         meant = await self._meant(event) if event.addressed and not event.known else event.message
@@ -456,6 +456,7 @@ class _Events:
         for id, before in messages.items() if where else ():
             assert where is not None
             await self._stir(channel, id, where)
+            await digest.changed(self._context, where.place, where.thread, str(id), gone=True)
             if before is None or where.thread is not None or addressed(before, where, self._context.me):
                 await self._questions.delete(withdrawn(id, where))
 

@@ -84,9 +84,11 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, channel, ask, change)
 
 
-async def reworded(context: DiscordContext, place: Place, thread: str | None, message: str) -> None:
-    """A message was edited: it may be a part of a card's answer. Raises StoreError."""
-    await cards(context).edited(place, thread, message, partial(ask_anew, context))
+async def changed(
+    context: DiscordContext, place: Place, thread: str | None, message: str, *, gone: bool = False
+) -> None:
+    """A message was edited, or is `gone`: it may be a part of a card's answer. Raises StoreError."""
+    await cards(context).changed(place, thread, message, partial(ask_anew, context), gone=gone)
 
 
 async def ask_anew(context: DiscordContext, card: Post, confirm: Post) -> None:

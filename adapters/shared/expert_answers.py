@@ -237,6 +237,12 @@ class DigestCards:
         if confirm is None or card is None or card_replies.is_settled(confirm.data):
             return GONE
         meant = card_replies.anew(confirm.data) if anew else confirm.data
+        if not any(card_replies.replies(meant)):
+            refusal = await self.take_back(card, actor, meant)
+            if refusal is None:
+                await self.bot.outbox.amend(confirm, card_replies.taken_back)
+                await _shown(drop(confirm))
+            return refusal
         try:
             found = await self._read(card, replace(confirm, data=meant), read)
         except PostError as error:
@@ -283,6 +289,12 @@ class DigestCards:
         self.tasks.start(self.tell_all(), f"{self.platform}-cards")
         return AnswerTaken(told=told, documents=documents)
 
+    async def take_back(self, card: Post, actor: Actor, asked: card_replies.Confirmation) -> Text | None:
+        """Take the answer back of which no reply is left; returned is why not."""
+        allowed = readers(card.place, await self.audience_of(card.place.channel))
+        taken = [await self.bot.answers.take_back(actor, allowed, id) for id in asked["answers"]]
+        return next((one.refusal for one in taken if one.refusal is not None), None)
+
     async def _let_go(self, confirm: Post, drop: Callable[[Post], Awaitable[None]]) -> Text | None:
         if await self.bot.outbox.amend(confirm, card_replies.declined) is None:
             return GONE
@@ -306,12 +318,18 @@ class DigestCards:
             return None
         return await self._let_go(confirm, drop) if confirm is not None else None
 
-    async def edited(
-        self, place: Place, thread: str | None, reply: str, show: Callable[[Post, Post], Awaitable[None]]
+    async def changed(
+        self,
+        place: Place,
+        thread: str | None,
+        reply: str,
+        show: Callable[[Post, Post], Awaitable[None]],
+        *,
+        gone: bool = False,
     ) -> None:
-        """A message in a thread has new words: where it is a part of an answer that was saved, ask whether they are the
-        answer now. `show`: as for `save`. Raises StoreError."""
-        change = partial(card_replies.edited, reply=reply)
+        """A message in a thread has new words, or is `gone`: where it is a part of an answer that was saved, ask what
+        the answer is now. `show`: as for `save`. Raises StoreError."""
+        change = partial(card_replies.changed, reply=reply, gone=gone)
         found = await self.bot.outbox.confirms(place, thread)
         saved = next((one for one in found if change(one.data) is not None), None)
         if saved is not None and await self.bot.outbox.amend(saved, change) is not None:

@@ -69,9 +69,9 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, reply.place.channel, ask, change)
 
 
-async def reworded(context: SlackContext, message: Incoming) -> None:
-    """A message was edited: it may be a part of a card's answer. Raises StoreError."""
-    await cards(context).edited(message.place, message.thread, message.message, partial(ask_anew, context))
+async def changed(context: SlackContext, message: Incoming, *, gone: bool = False) -> None:
+    """A message was edited, or is `gone`: it may be a part of a card's answer. Raises StoreError."""
+    await cards(context).changed(message.place, message.thread, message.message, partial(ask_anew, context), gone=gone)
 
 
 async def ask_anew(context: SlackContext, card: Post, confirm: Post) -> None:

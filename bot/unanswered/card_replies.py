@@ -7,9 +7,10 @@ which question they answer (`reference`), whether the team may read it (`shared`
 they are the answer, `saved` has its documents, by their ids, and their versions, `told` and `left` how many threads are
 told and questions stay open; one that asks whether to add to these has them in `answers`, and in `earlier` the replies
 that they consist of, if the answer is its author's. `outdated` are replies that are no part of it any more. A saved one
-of which a reply was edited asks again, and has in `before` what it was. One that was declined is `discarded`, one that
-is saved never. Several processes may change and show it at the same time: its row
-says what holds, and whoever has shown it looks again whether it still does. Source: product.md §4.
+of which a reply was edited or deleted asks again, and has in `before` what it was; without any reply, whether to take
+the answer back. One that was declined is `discarded`, one that is saved never. Several processes may change and show it
+at the same time: its row says what holds, and whoever has shown it looks again whether it still does. Source:
+product.md §4.
 """
 
 import re
@@ -51,6 +52,11 @@ _YES = Text(en="Save as the answer", ja="回答として保存")
 _YES_ADD = Text(en="Add to the answer", ja="回答に追加")
 _ONLY_LAST = Text(en="Only the last one", ja="最後の 1 件だけ保存")
 _REPLACE = Text(en="Replace the answer", ja="回答を置き換える")
+_TAKE_BACK = Text(
+    en="The reply was deleted. Take the answer to “{question}” back, too? Its questions are open again then.",
+    ja="返信が削除されました。「{question}」の回答も取り消しますか？取り消すと、質問は未回答に戻ります。",
+)
+_YES_TAKE_BACK = Text(en="Take the answer back", ja="回答を取り消す")
 _SHARED = Text(
     en="Everyone in the team will be able to find it.", ja="保存すると、チームの全員が検索できるようになります。"
 )
@@ -134,14 +140,20 @@ def _all_of(data: Confirmation) -> tuple[str, ...]:
     return (*data.get("replies", ()), *data.get("earlier", ()), *data.get("outdated", ()))
 
 
-def edited(data: Confirmation, reply: str) -> Confirmation | None:
-    """A saved confirmation that asks whether its replies are the answer as they are now, one of them having new words;
-    None: it has no such reply, or is not saved."""
+def changed(data: Confirmation, reply: str, *, gone: bool) -> Confirmation | None:
+    """A saved confirmation that asks whether its replies are the answer as they are now: one of them has new words, or
+    is `gone`. None: it has no such reply, or is not saved."""
     if "saved" not in data or reply not in (*data.get("earlier", ()), *data["replies"]):
         return None
     earlier, asked = replies(data)
+    left = [one for one in (*earlier, *asked) if not gone or one != reply]
     kept = {name: value for name, value in data.items() if name != "saved"}
-    return {**kept, "replies": [*earlier, *asked], "earlier": [], "answers": data["saved"], "before": dict(data)}
+    return {**kept, "replies": left, "earlier": [], "answers": data["saved"], "before": dict(data)}
+
+
+def taken_back(now: Confirmation) -> Confirmation:
+    """The confirmation once its answer was taken back."""
+    return {name: value for name, value in now.items() if name != "before"} | {"discarded": True}
 
 
 def declined(now: Confirmation) -> Confirmation | None:
@@ -230,6 +242,8 @@ def taken(data: Confirmation) -> AnswerTaken | None:
 def question(data: Confirmation, about: str, language: Language) -> str:
     """Its words, `about` the question of the card."""
     n = len(data["replies"])
+    if not n:
+        return _TAKE_BACK.to(language, question=about)
     one, several = (
         (_SAVE, _SAVE_ALL) if "answers" not in data else (_ADD, _ADD_ALL) if _adds(data) else (_ANEW, _ANEW_ALL)
     )
@@ -245,7 +259,7 @@ def yes(data: Confirmation, language: Language) -> str | None:
 def only(data: Confirmation, language: Language) -> str | None:
     """The label of the button for `anew`; None: it would be the same."""
     if "answers" in data:
-        return _REPLACE.to(language)
+        return (_REPLACE if data["replies"] else _YES_TAKE_BACK).to(language)
     return _ONLY_LAST.to(language) if len(data["replies"]) > 1 else None
 
 
@@ -256,6 +270,6 @@ def _adds(data: Confirmation) -> bool:
 def replies(data: Confirmation) -> tuple[list[str], list[str]]:
     """The messages that the answer consists of so far, and those that it asks about: by their ids, which grow, in the
     order in which they were written."""
-    found = data.get("earlier", ()), data.get("replies") or [str(data["reply"])]
+    found = data.get("earlier", ()), data["replies"] if "replies" in data else [str(data["reply"])]
     earlier, asked = (sorted(some, key=lambda id: (len(id), id)) for some in found)
     return earlier, asked

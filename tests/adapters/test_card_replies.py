@@ -34,7 +34,7 @@ QUOTE = "> What is the limit for a hotel?\nFor which hotel?"
 WIKI, LIMIT, SATO = "It is in the wiki.", "The limit is 40,000 yen.", "Ask Sato if in doubt."
 UNASKED = frozenset({"Thanks!", "Thanks.", "Thank you!", "Is that all?", "!kotae help", QUOTE})
 SAVE, NO, ADD = "Save as the answer", "No", "Add to the answer"
-LAST, REPLACE = "Only the last one", "Replace the answer"
+LAST, REPLACE, BACK = "Only the last one", "Replace the answer", "Take the answer back"
 
 
 class Room(ABC):
@@ -155,7 +155,7 @@ class SlackRoom(Room):
         replies = self.fake.replies
         found = await self.fake.wait_for(lambda: [one for one in replies(self.card) if one.shown.startswith(question)])
         shown = found[0]
-        names = {"kotae_save": (SAVE, ADD), "kotae_anew": (LAST, REPLACE), "kotae_discard": (NO,)}
+        names = {"kotae_save": (SAVE, ADD), "kotae_anew": (LAST, REPLACE, BACK), "kotae_discard": (NO,)}
         action = next(name for name in shown.actions if label in names[name])
         assert label in str(shown.blocks)
         await self.fake.presses({"ann": "U1", "ben": "U2"}[who], shown, action)
@@ -202,8 +202,9 @@ class DiscordRoom(Room):
         await self.fake.deletes(message)
 
     async def presses(self, question: str, label: str, who: str = "ben") -> None:
-        shown = next(one for one in self.fake.thread(self.card) if one.content.startswith(question))
-        await self.fake.presses(who, shown.id, label)
+        thread = self.fake.thread
+        found = await self.fake.wait_for(lambda: [one for one in thread(self.card) if one.content.startswith(question)])
+        await self.fake.presses(who, found[0].id, label)
 
     async def press(self, question: str, label: str) -> Callable[[], Awaitable[Any]]:
         shown = next(one for one in self.fake.thread(self.card) if one.content.startswith(question))
@@ -251,7 +252,7 @@ class WebRoom(Room):
         if label == NO:
             await self.stage.adapter.discard(member, shown.id)
         else:
-            await self.stage.adapter.save(member, shown.id, anew=label in (LAST, REPLACE))
+            await self.stage.adapter.save(member, shown.id, anew=label in (LAST, REPLACE, BACK))
 
     def _labels(self, shown: RoomMessage) -> tuple[str | None, ...]:
         return card_replies.yes(shown.data, "en"), card_replies.only(shown.data, "en"), NO
@@ -499,6 +500,22 @@ async def test_an_answer_whose_words_are_edited_is_asked_about_again(room: Room)
     await room.presses("Add this", ADD)
     await room.wait_for("Saved", "Saved")
     assert await room.answer() == f"It is 15 days.\n{WIKI}\n{LIMIT}"
+
+
+async def test_an_answer_whose_reply_is_deleted_may_be_taken_back(room: Room) -> None:
+    said = await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await until(room.told)
+    await room.deletes(said)
+    await room.wait_for("The reply was deleted. Take the answer to “What is the limit for a hotel?” back, too?")
+    assert await room.answer() == WIKI
+    await room.presses("The reply was deleted", BACK)
+    await room.wait_for()
+    assert not await room.library.documents.listed(Readers(frozenset({TEAM})), collection="answers")
+    place = (await room.adapter.find(room.channel)).place
+    (open_again,) = (await room.bot.experts.open(place, Audience("public"))).questions
+    assert open_again.question == "What is the limit for a hotel?"
 
 
 async def test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees(room: Room) -> None:

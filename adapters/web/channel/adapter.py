@@ -159,7 +159,7 @@ class WebAdapter:
             raise ValueError("a message needs words")
         after = await self.board.edit(member, message, text.strip())
         await asking.edit(before, after)
-        await digest.reworded(context, after)
+        await digest.changed(context, after)
         return after
 
     async def delete(self, member: Member, message: int) -> None:
@@ -168,6 +168,7 @@ class WebAdapter:
         before = await self.board.own(member, message)
         await asking.delete(before)
         await self.board.delete(member, message)
+        await digest.changed(context, before, gone=True)
         await context.held.drop(before.data.get("files", ()))
 
     async def ask_person(self, member: Member, message: int, choice: str = "") -> AskReply:

@@ -106,21 +106,22 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
             return
 
 
-async def reworded(context: WebContext, reply: RoomMessage) -> None:
-    """A message was edited: where it is a part of a card's answer, ask whether it is the answer now. Raises
+async def changed(context: WebContext, reply: RoomMessage, *, gone: bool = False) -> None:
+    """A message was edited, or is `gone`: where it is a part of a card's answer, ask what is the answer now. Raises
     StoreError."""
+    change = partial(card_replies.changed, reply=str(reply.id), gone=gone)
     root = await context.board.written(reply.root)
     card = None if root is None or root.kind != "card" else await _post_of(context, root)
     if card is None:
         return
 
     def asks(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
-        data = card_replies.edited(said.data, str(reply.id))
+        data = change(said.data)
         return None if data is None else (_question(context, card, data), {**data, "done": False})
 
     heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
     confirms = (one for one in reversed(heard) if one.kind == "confirm")
-    saved = next((one for one in confirms if card_replies.edited(one.data, str(reply.id))), None)
+    saved = next((one for one in confirms if change(one.data) is not None), None)
     if saved is not None:
         await context.board.amend(saved.id, asks)
 
@@ -176,6 +177,11 @@ async def save(context: WebContext, member: Member, confirm: RoomMessage, *, ane
     earlier, asked = card_replies.replies(meant)
     found = [await context.board.written(int(reply)) for reply in (*earlier, *asked)]
     card = await context.board.written(int(confirm.data["card"]))
+    if card is not None and not found and not confirm.data["done"]:
+        refusal = await cards(context).take_back(_as_post(card), actor(member), meant)
+        if refusal is None:
+            await context.board.drop([confirm])
+        return AnswerTaken(refusal=refusal)
     if not any(found[len(earlier) :]):
         await context.board.drop([confirm])
         return AnswerTaken(refusal=expert_answers.DELETED)

@@ -243,13 +243,21 @@ def test_what_is_asked(
 def test_what_was_saved_and_edited_is_the_answer_as_it_was_until_it_is_saved_again() -> None:
     (both,) = asked(written("1"), written("2"))
     saved = card_replies.saved(both, both, AnswerTaken(told=1, documents={"d": "v"}))
-    again = card_replies.edited(saved, "2")
+    again = card_replies.changed(saved, "2", gone=False)
     assert again is not None and not card_replies.is_settled(again)
     assert (again["replies"], again["answers"]) == (["1", "2"], {"d": "v"})
     assert card_replies.declined(again) == saved
     done = card_replies.saved(again, card_replies.anew(again), AnswerTaken(documents={"d": "w"}))
     assert done["saved"] == {"d": "w"} and "before" not in done
-    assert card_replies.edited(saved, "3") is None and card_replies.edited(both, "1") is None
+    assert card_replies.changed(saved, "3", gone=True) is None and card_replies.changed(both, "1", gone=True) is None
+    rest = card_replies.changed(saved, "1", gone=True)
+    assert rest is not None and rest["replies"] == ["2"]
+    (one,) = asked(written("1"))
+    none = card_replies.changed(card_replies.saved(one, one, AnswerTaken(documents={"d": "v"})), "1", gone=True)
+    assert none is not None and card_replies.replies(none) == ([], [])
+    assert card_replies.question(none, "When?", "en").startswith("The reply was deleted. Take the answer")
+    assert (card_replies.yes(none, "ja"), card_replies.only(none, "ja")) == (None, "回答を取り消す")
+    assert card_replies.asked(DONE, written("2"), [card_replies.taken_back(none)]) is None
 
 
 def test_what_is_said_anew_leaves_out_what_was_said_before() -> None:
