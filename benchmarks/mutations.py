@@ -971,6 +971,15 @@ MUTATIONS = (
         (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
     ),
     Mutation(
+        "a question that is typed below a card is answered",
+        "adapters/shared/expert_answers.py",
+        ("last = None if card_replies.stands_alone(text) else await", "last = await"),
+        (
+            "tests/adapters/discord/test_asking.py"
+            "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
+        ),
+    ),
+    Mutation(
         "teaching: no key becomes an answer",
         "bot/unanswered/expert_answers.py",
         ("_SECRET if holds_secret(answer) else None", "None"),

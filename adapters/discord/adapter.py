@@ -373,7 +373,7 @@ class _Events:
     async def _answers_before(self, message: Incoming) -> bool:
         """Whether a direct message answers the card that it is written after. Raises PostError, StoreError."""
         at = discord.utils.snowflake_time(int(message.message)).timestamp()
-        card = await expert_answers.card_before(self._context.bot, message.place, at)
+        card = await expert_answers.card_before(self._context.bot, message.place, message.text, at)
         if card is None or card.message is None:
             return False
         reply = Replied(message.place, card.message, None, message.message, message.author, message.text)

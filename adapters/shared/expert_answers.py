@@ -433,14 +433,17 @@ def may_answer(card: Post, text: str) -> bool:
     )
 
 
-async def card_before(bot: Bot, place: Place, at: float) -> Post | None:
+async def card_before(bot: Bot, place: Place, text: str, at: float) -> Post | None:
     """In a conversation with one person the card that they may answer outside its thread `at` that time (POSIX
-    seconds): the last that was said there is an open one, or asks about a reply to one of a moment ago. Raises
-    StoreError."""
-    last = await bot.outbox.last(place)
+    seconds): the last that was said there is an open one, or asks about a reply to one of a moment ago. A question is
+    one to the bot. Raises StoreError."""
+    last = None if card_replies.stands_alone(text) else await bot.outbox.last(place)
     if last is not None and last.kind == "confirm":
-        goes_on = "discarded" not in last.data and at - last.data["at"] <= card_replies.TOGETHER
-        return await digest_cards.find(bot, *map(str, last.data["card"])) if goes_on else None
+        if "discarded" in last.data or at - last.data["at"] > card_replies.TOGETHER:
+            return None
+        card = await digest_cards.find(bot, *map(str, last.data["card"]))
+        saved = "saved" in last.data or "answers" in last.data  # else it was answered elsewhere
+        return card if card is not None and (saved or not card.data["closed"]) else None
     return last if last is not None and last.kind == "card" and not last.data["closed"] else None
 
 

@@ -300,7 +300,8 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
     if card is not None and card.data["closed"]:
         card = None
     if card is None and is_direct(message.place.channel):
-        card = await expert_answers.card_before(context.bot, message.place, float(message.message))
+        text, at = message.text, float(message.message)
+        card = await expert_answers.card_before(context.bot, message.place, text, at)
         thread = card.message if card is not None and card.message is not None else ""
         reply = answering(message, thread, stranger) if reply is None or reply.thread == thread else None
         card = await _card_over(context, reply) if reply else None

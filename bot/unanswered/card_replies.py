@@ -98,8 +98,8 @@ def asked(card: Post, reply: CardMessage, earlier: Sequence[Confirmation]) -> Co
             return extended(before, reply)
     answer = next((one for one in earlier if "saved" in one and (closed or one["reference"] == reference)), None)
     if answer is None:
-        return None if closed else {**new, "reference": reference, "alone": _alone(reply.text)}
-    return None if _alone(reply.text) else _on(answer, new)
+        return None if closed else {**new, "reference": reference, "alone": stands_alone(reply.text)}
+    return None if stands_alone(reply.text) else _on(answer, new)
 
 
 def _on(answer: Confirmation, new: Confirmation) -> Confirmation:
@@ -168,7 +168,7 @@ def declined(now: Confirmation) -> Confirmation | None:
 def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation | None:
     """The confirmation of what a reply goes on from, if it does: its author wrote that just before, and nobody else has
     written since."""
-    for one in () if _alone(reply.text) else earlier:
+    for one in () if stands_alone(reply.text) else earlier:
         if one.get("by") != reply.author or abs(reply.at - one["at"]) > TOGETHER or len(one["replies"]) >= MOST:
             return None
         if "discarded" not in one:
@@ -176,8 +176,8 @@ def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation
     return None
 
 
-def _alone(text: str) -> bool:
-    """Whether it is no part of an answer in several messages: a question, or a command."""
+def stands_alone(text: str) -> bool:
+    """Whether a reply is no part of an answer in several messages: a question, or a command."""
     return bool(QUESTION.search(text) or _COMMAND.match(text.lstrip()))
 
 
