@@ -114,9 +114,11 @@ def link_spans(text: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=256)
 def units(markdown: str, headings: tuple[str, ...] = (), question: str | None = None) -> tuple[Unit, ...]:
-    """The units of one passage that can be quoted, in reading order. A pair's short answer is one unit, whole."""
+    """The units of one passage that can be quoted, in reading order. A pair's short answer is one unit, whole, in
+    its own lines."""
     if question is not None and len(markdown) <= LONGEST and "```" not in markdown:
-        return (Unit(clean(markdown), "pair", 0, headings, question),) if markdown.strip() else ()
+        text = "\n".join(filter(None, map(clean, markdown.splitlines())))
+        return (Unit(text, "pair", 0, headings, question),) if text else ()
     found = _Reader(headings, question or "").read(SyntaxTreeNode(parser.parse(_TEMPLATE.sub("", markdown))).children)
     return tuple(unit for unit in found if unit.text and re.search(r"\w", unit.text))
 

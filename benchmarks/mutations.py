@@ -305,6 +305,18 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_year_version_or_number_is_no_answer",),
     ),
     Mutation(
+        "what answers a question of one day answers none of another",
+        "agent/extractive/index.py",
+        ("_NUMBER.findall(asked) if passage.question else ", ""),
+        ("tests/agent/extractive/test_model.py::test_a_pair_answers_its_own_question_and_none_of_another_day",),
+    ),
+    Mutation(
+        "each step of an answer that a person gave is told",
+        "agent/segmentation.py",
+        ('"\\n".join(filter(None, map(clean, markdown.splitlines())))', "clean(markdown)"),
+        ("tests/agent/extractive/test_model.py::test_the_steps_of_an_answer_are_told_each_and_in_their_lines",),
+    ),
+    Mutation(
         "lines without the figure that is asked for are no answer",
         "agent/extractive/wanted.py",
         ("if has and not any(has(line.text) for line in lines)", "if False"),
@@ -890,6 +902,96 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "teaching: what corrects an answer is asked about, whenever and by whom it is written",
+        "bot/unanswered/card_replies.py",
+        ('answer = next((one for one in earlier if "saved" in one and', 'answer = next((one for one in earlier if False and'),
+        (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
+    ),
+    Mutation(
+        "teaching: somebody else's words are not added to an answer",
+        "bot/unanswered/card_replies.py",
+        (' if answer.get("by") == new["by"] else []', ""),
+        (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
+    ),
+    Mutation(
+        "teaching: the last of several replies is saved alone",
+        "adapters/shared/expert_answers.py",
+        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[slack]",),
+    ),
+    Mutation(
+        "teaching: the last of several replies is saved alone, in the browser",
+        "adapters/web/channel/digest.py",
+        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[web]",),
+    ),
+    Mutation(
+        "teaching: who says an answer anew is its author",
+        "bot/unanswered/corrections.py",
+        ("(author, url) if author else (row.author, row.url)", "(row.author, row.url)"),
+        (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
+    ),
+    Mutation(
+        "teaching: a question back is no answer",
+        "adapters/shared/expert_answers.py",
+        (" and not (card_replies.QUESTION.search(clause) and asks_what(clause))", ""),
+        ("tests/adapters/shared/test_expert_answers.py::test_what_may_be_an_answer",),
+    ),
+    Mutation(
+        "teaching: a word that lets them do it is not lost",
+        "adapters/shared/expert_answers.py",
+        ('if not card.data["closed"] and approves(own):', "if False:"),
+        (f"{CARD_REPLIES}::test_a_word_that_lets_them_do_it_is_an_answer_while_there_is_none",),
+    ),
+    Mutation(
+        "teaching: who will find an answer is said before",
+        "adapters/shared/expert_answers.py",
+        ("found is None or any(one.scope == TEAM for one in found.closes)\n\n\nasync def opened", "True\n\n\nasync def opened"),
+        ("tests/adapters/shared/test_expert_answers.py::test_who_will_find_an_answer_is_known_before",),
+    ),
+    Mutation(
+        "teaching: what is typed below a card is not lost",
+        "adapters/shared/expert_answers.py",
+        ("return last if last is not None and last.kind == \"card\"", "return last if False"),
+        (
+            "tests/adapters/slack/test_asking.py"
+            "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
+        ),
+    ),
+    Mutation(
+        "teaching: an answer whose words are edited is asked about",
+        "bot/unanswered/card_replies.py",
+        ('if "saved" not in data or reply not in', "if True or reply not in"),
+        (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
+    ),
+    Mutation(
+        "teaching: an answer whose reply is deleted may be taken back",
+        "adapters/shared/expert_answers.py",
+        ("        if not any(card_replies.replies(meant)):\n", "        if False:\n"),
+        (f"{CARD_REPLIES}::test_an_answer_whose_reply_is_deleted_may_be_taken_back",),
+    ),
+    Mutation(
+        "teaching: no to new words leaves the answer what it was",
+        "bot/unanswered/card_replies.py",
+        ('    if "before" in now:\n', "    if False:\n"),
+        (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
+    ),
+    Mutation(
+        "a question that is typed below a card is answered",
+        "adapters/shared/expert_answers.py",
+        ("last = None if card_replies.stands_alone(text) else await", "last = await"),
+        (
+            "tests/adapters/discord/test_asking.py"
+            "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
+        ),
+    ),
+    Mutation(
+        "teaching: no key becomes an answer",
+        "bot/unanswered/expert_answers.py",
+        ("_SECRET if holds_secret(answer) else None", "None"),
+        (f"{TAUGHT}::test_what_cannot_be_learnt_is_refused_in_words",),
+    ),
+    Mutation(
         "a confirmation that was saved in part is found again",
         "bot/unanswered/card_replies.py",
         (
@@ -1321,7 +1423,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a question is no part of an answer",
         "bot/unanswered/card_replies.py",
-        ("    return bool(_QUESTION.search(text) or ", "    return bool("),
+        ("    return bool(QUESTION.search(text) or ", "    return bool("),
         ("tests/bot/unanswered/test_card_replies.py::test_what_belongs_to_an_answer",),
     ),
     Mutation(

@@ -67,6 +67,12 @@ _CLUE = re.compile(  # in every text of which one of them takes something: most 
 )
 
 
+def holds_secret(text: str) -> bool:
+    """Whether something in a text has the form of a key, a token or an address's password, with a figure in it."""
+    found = (match.group() for pattern in (_SECRETS, _PASSWORD) for match in pattern.finditer(text))
+    return any(re.search(r"\d", one) for one in found)
+
+
 class Redactor:
     """Text without secrets: the configured ones and whatever looks like one."""
 

@@ -358,6 +358,8 @@ class _Events:
         message = asked.message
         thread = message.thread if message.thread != message.message else None
         post = await self._post_over(message.place, asked.to, thread)
+        if post is None and message.direct and asked.to is None:
+            return None if await self._answers_before(message) else message
         if post is None:
             return message
         if post.kind == "card":
@@ -367,6 +369,15 @@ class _Events:
             return message if asked.named else None
         root = post.data.get("root")
         return replace(message, thread=root) if root and message.thread == message.message else message
+
+    async def _answers_before(self, message: Incoming) -> bool:
+        """Whether a direct message answers the card that it is written after. Raises PostError, StoreError."""
+        at = discord.utils.snowflake_time(int(message.message)).timestamp()
+        card = await expert_answers.card_before(self._context.bot, message.place, message.text, at)
+        if card is None or card.message is None:
+            return False
+        reply = Replied(message.place, card.message, None, message.message, message.author, message.text)
+        return await self._answers(reply, card)
 
     async def _reply(self, replied: Replied) -> None:
         if replied.follows is not None and await self._goes_on(replied.follows):
@@ -424,6 +435,8 @@ class _Events:
         if where is None or not by_a_person(message):
             return
         event = edited(message, before, where, me)
+        if message.edited_at is not None:
+            await digest.changed(self._context, where.place, where.thread, str(message.id))
         if event is None:
             return
         meant = await self._meant(event) if event.addressed and not event.known else event.message
@@ -443,6 +456,7 @@ class _Events:
         for id, before in messages.items() if where else ():
             assert where is not None
             await self._stir(channel, id, where)
+            await digest.changed(self._context, where.place, where.thread, str(id), gone=True)
             if before is None or where.thread is not None or addressed(before, where, self._context.me):
                 await self._questions.delete(withdrawn(id, where))
 

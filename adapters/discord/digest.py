@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 _NO_SUCH_CHANNEL = "10003"
 
-ANSWER, DISMISS, SAVE, DISCARD = "answer", "dismiss", "save", "discard"
+ANSWER, DISMISS, SAVE, ANEW, DISCARD = "answer", "dismiss", "save", "anew", "discard"
 
 
 async def announce(context: DiscordContext, place: Place, card: Card, about: str) -> None:
@@ -79,8 +79,16 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
         return await say_once(context, post, text, buttons=buttons, reply_to=reply.message)
 
     at, channel = discord.utils.snowflake_time(int(reply.message)).timestamp(), reply.thread or reply.place.channel
-    written, change = CardMessage(reply.message, reply.author, reply.text, at), partial(ask_anew, context, card)
+    shared = await expert_answers.is_shared(context.bot, card, await context.places.audience(card.place.channel))
+    written, change = CardMessage(reply.message, reply.author, reply.text, at, shared), partial(ask_anew, context, card)
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, channel, ask, change)
+
+
+async def changed(
+    context: DiscordContext, place: Place, thread: str | None, message: str, *, gone: bool = False
+) -> None:
+    """A message was edited, or is `gone`: it may be a part of a card's answer. Raises StoreError."""
+    await cards(context).changed(place, thread, message, partial(ask_anew, context), gone=gone)
 
 
 async def ask_anew(context: DiscordContext, card: Post, confirm: Post) -> None:
@@ -94,10 +102,11 @@ def _question(context: DiscordContext, card: Post, confirm: Post) -> tuple[str, 
     if (taken := card_replies.taken(confirm.data)) is not None:
         return expert_answers.saved(taken, context.language), []
     name, about = confirm.about.removeprefix("confirm:"), escaped(shortened(digest_cards.question_on(card), 150))
-    yes = card_replies.yes(confirm.data, context.language), f"kotae:{SAVE}:{name}"
-    no = expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"
-    text = card_replies.question(confirm.data, about, context.language)
-    return text, [button(*yes, ButtonStyle.primary), button(*no)]
+    yes, only = (label(confirm.data, context.language) for label in (card_replies.yes, card_replies.only))
+    buttons = [button(yes, f"kotae:{SAVE}:{name}", ButtonStyle.primary)] if yes else []
+    buttons += [button(only, f"kotae:{ANEW}:{name}")] if only else []
+    buttons.append(button(expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"))
+    return card_replies.question(confirm.data, about, context.language), buttons
 
 
 def cards(context: DiscordContext) -> DigestCards:

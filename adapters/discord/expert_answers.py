@@ -49,6 +49,8 @@ def pressed(context: DiscordContext, gestures: Interactions, gesture: Gesture, w
             gestures.do(gesture, partial(_dismiss, context, gesture, name))
         case digest.SAVE:
             gestures.do(gesture, partial(_save, context, gesture, name))
+        case digest.ANEW:
+            gestures.do(gesture, partial(_save, context, gesture, name, anew=True))
         case digest.DISCARD:
             gestures.do(gesture, partial(_discard, context, gesture, name))
 
@@ -110,16 +112,17 @@ async def _dismiss(context: DiscordContext, gesture: Gesture, name: str) -> Sequ
     return _said(context, gesture, taken.refusal)
 
 
-async def _save(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
+async def _save(context: DiscordContext, gesture: Gesture, name: str, *, anew: bool = False) -> Sequence[str]:
     confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
     read, show, drop = partial(_read, context), partial(digest.ask_anew, context), partial(_drop, context)
-    why_not = await digest.cards(context).save(confirm, actor, read, show, drop)
+    why_not = await digest.cards(context).save(confirm, actor, read, show, drop, anew=anew)
     return _said(context, gesture, why_not)
 
 
 async def _discard(context: DiscordContext, gesture: Gesture, name: str) -> Sequence[str]:
     confirm, actor = await _confirm(context, gesture, name), await context.places.actor(gesture)
-    return _said(context, gesture, await digest.cards(context).discard(confirm, actor, partial(_drop, context)))
+    show, drop = partial(digest.ask_anew, context), partial(_drop, context)
+    return _said(context, gesture, await digest.cards(context).discard(confirm, actor, show, drop))
 
 
 def _said(context: DiscordContext, gesture: Gesture, why_not: Text | None) -> Sequence[str]:

@@ -6,6 +6,7 @@ Source: product.md §4; reliability.md R11 and R19.
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +18,7 @@ from adapters.shared import digest_cards
 from adapters.shared.follow_ups import says_something
 from adapters.shared.ingestion import FAILED
 from adapters.shared.tasks import Tasks
+from agent.routing.router import approves, asks_what
 from bot.access import readers
 from bot.bot import Bot
 from bot.texts import MEMBERS
@@ -26,9 +28,13 @@ from bot.unanswered import card_replies
 from bot.unanswered.closing import Choice, Closing, closing
 from bot.unanswered.digest_card import what_it_closes
 from retrieval.i18n import Language, Text
+from retrieval.text import sentences
 from retrieval.types import TEAM
 
 log = logging.getLogger(__name__)
+
+_QUOTED = re.compile(r"\s*[>＞]")
+_CLAUSE = re.compile(r"[,、;；:：—–]\s*|\s-+\s")
 
 NAME = 80  # characters of whoever settled a card
 QUESTION_CHARACTERS = 1_000
@@ -220,16 +226,25 @@ class DigestCards:
         read: Callable[[Post, Post, str], Awaitable[CardReply | Text]],
         show: Callable[[Post, Post], Awaitable[None]],
         drop: Callable[[Post], Awaitable[None]],
+        *,
+        anew: bool = False,
     ) -> Text | None:
-        """Keep the replies that were asked about as the answer; returned is why not. `read`: a reply by its id, from
-        the card and the question about it, or why it cannot be; `show`: of the card the question as it is kept by now;
-        `drop`: takes that away. All may raise PostError."""
+        """Keep the replies that were asked about as the answer, or those of `card_replies.anew`; returned is why not.
+        `read`: a reply by its id, from the card and the question about it, or why it cannot be; `show`: of the card the
+        question as it is kept by now; `drop`: takes that away. All may raise PostError."""
         about, part = confirm.data["card"] if confirm else ("", "")
         card = await digest_cards.find(self.bot, about, str(part))
         if confirm is None or card is None or card_replies.is_settled(confirm.data):
             return GONE
+        meant = card_replies.anew(confirm.data) if anew else confirm.data
+        if not any(card_replies.replies(meant)):
+            refusal = await self.take_back(card, actor, meant)
+            if refusal is None:
+                await self.bot.outbox.amend(confirm, card_replies.taken_back)
+                await _shown(drop(confirm))
+            return refusal
         try:
-            found = await self._read(card, confirm, read)
+            found = await self._read(card, replace(confirm, data=meant), read)
         except PostError as error:
             log.warning("a reply could not be read: %s", error.code)
             return FAILED
@@ -237,9 +252,9 @@ class DigestCards:
             if found is DELETED:
                 await self._let_go(confirm, drop)
             return found
-        taken = await self.learn(card, actor, confirm.data, found)
+        taken = await self.learn(card, actor, meant, found)
         if taken.refusal is None:
-            await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=confirm.data, taken=taken))
+            await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=meant, taken=taken))
             await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))
         return taken.refusal
 
@@ -265,12 +280,20 @@ class DigestCards:
             return await self.answer(card, actor, first.name, text, first.url, reference=reference, author=first.author)
         allowed, told, documents = readers(card.place, await self.audience_of(card.place.channel)), 0, {}
         for id, version in asked["answers"].items():
-            changed = await self.bot.answers.edit(actor, allowed, id, text, version=version)
+            changed = await self.bot.answers.edit(
+                actor, allowed, id, text, version=version, author=first.author, url=first.url
+            )
             if changed.refusal is not None:
                 return AnswerTaken(refusal=changed.refusal)
             told, documents[id] = told + changed.told, changed.version
         self.tasks.start(self.tell_all(), f"{self.platform}-cards")
         return AnswerTaken(told=told, documents=documents)
+
+    async def take_back(self, card: Post, actor: Actor, asked: card_replies.Confirmation) -> Text | None:
+        """Take the answer back of which no reply is left; returned is why not."""
+        allowed = readers(card.place, await self.audience_of(card.place.channel))
+        taken = [await self.bot.answers.take_back(actor, allowed, id) for id in asked["answers"]]
+        return next((one.refusal for one in taken if one.refusal is not None), None)
 
     async def _let_go(self, confirm: Post, drop: Callable[[Post], Awaitable[None]]) -> Text | None:
         if await self.bot.outbox.amend(confirm, card_replies.declined) is None:
@@ -278,11 +301,45 @@ class DigestCards:
         await _shown(drop(confirm))
         return None
 
-    async def discard(self, confirm: Post | None, actor: Actor, drop: Callable[[Post], Awaitable[None]]) -> Text | None:
-        """Let the replies that were asked about be no answer; returned is why not. `drop`: as for `save`."""
+    async def discard(
+        self,
+        confirm: Post | None,
+        actor: Actor,
+        show: Callable[[Post, Post], Awaitable[None]],
+        drop: Callable[[Post], Awaitable[None]],
+    ) -> Text | None:
+        """Let the replies that were asked about be no answer, or the answer as it was; returned is why not. `show`,
+        `drop`: as for `save`."""
         if actor.role == "outsider":
             return MEMBERS
+        if confirm is not None and "before" in confirm.data:
+            await self.bot.outbox.amend(confirm, card_replies.declined)
+            await self._shown_again(confirm, show)
+            return None
         return await self._let_go(confirm, drop) if confirm is not None else None
+
+    async def changed(
+        self,
+        place: Place,
+        thread: str | None,
+        reply: str,
+        show: Callable[[Post, Post], Awaitable[None]],
+        *,
+        gone: bool = False,
+    ) -> None:
+        """A message in a thread has new words, or is `gone`: where it is a part of an answer that was saved, ask what
+        the answer is now. `show`: as for `save`. Raises StoreError."""
+        change = partial(card_replies.changed, reply=reply, gone=gone)
+        found = await self.bot.outbox.confirms(place, thread)
+        saved = next((one for one in found if change(one.data) is not None), None)
+        if saved is not None and await self.bot.outbox.amend(saved, change) is not None:
+            await self._shown_again(saved, show)
+
+    async def _shown_again(self, confirm: Post, show: Callable[[Post, Post], Awaitable[None]]) -> None:
+        about, part = confirm.data["card"]
+        card = await digest_cards.find(self.bot, about, str(part))
+        if card is not None:
+            await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))
 
     async def renew(self, card: Post) -> None:
         """Draw a card that was closed elsewhere, or that quoted what was withdrawn."""
@@ -358,9 +415,45 @@ async def confirmation(bot: Bot, name: str, message: str) -> Post | None:
 
 async def takes(post: Post, text: str, actor: Callable[[], Awaitable[Actor]]) -> bool:
     """Whether what somebody wrote in reply to a post can be a card's answer, or add to it."""
-    if post.kind != "card" or not says_something(text):
+    if post.kind != "card" or not may_answer(post, text):
         return False
     return (await actor()).role != "outsider"
+
+
+def may_answer(card: Post, text: str) -> bool:
+    """Whether a reply to a card has more than courtesy, a question back or lines that it quotes. A word that lets
+    somebody do what they ask for is an answer, too, and so is one in doubt: "Kyoto, no?"."""
+    own = "\n".join(line for line in text.splitlines() if not _QUOTED.match(line))
+    if not card.data["closed"] and approves(own):
+        return True
+    return any(
+        says_something(clause) and not (card_replies.QUESTION.search(clause) and asks_what(clause))
+        for sentence in sentences(own)
+        for clause in _CLAUSE.split(sentence)  # "20 days, does that help?" says something
+    )
+
+
+async def card_before(bot: Bot, place: Place, text: str, at: float) -> Post | None:
+    """In a conversation with one person the card that they may answer outside its thread `at` that time (POSIX
+    seconds): the last that was said there is an open one, or asks about a reply to one of a moment ago. A question is
+    one to the bot. Raises StoreError."""
+    last = None if card_replies.stands_alone(text) else await bot.outbox.last(place)
+    if last is not None and last.kind == "confirm":
+        if "discarded" in last.data or at - last.data["at"] > card_replies.TOGETHER:
+            return None
+        card = await digest_cards.find(bot, *map(str, last.data["card"]))
+        saved = "saved" in last.data or "answers" in last.data  # else it was answered elsewhere
+        return card if card is not None and (saved or not card.data["closed"]) else None
+    return last if last is not None and last.kind == "card" and not last.data["closed"] else None
+
+
+async def is_shared(bot: Bot, card: Post, audience: Audience) -> bool:
+    """Whether the team will read an answer to what a card asks. Raises StoreError."""
+    asked = await bot.experts.questions(card.data["questions"], card.place, audience)
+    still = [question for question in asked if question.resolved_at is None] or asked
+    shown = digest_cards.reference_of(card)
+    found = await asyncio.to_thread(closing, still, shown if shown in {question.id for question in still} else None)
+    return found is None or any(one.scope == TEAM for one in found.closes)
 
 
 async def opened(bot: Bot, card: Post, audience: Audience, reference: int | None = None) -> OpenedQuestion | Text:

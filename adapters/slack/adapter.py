@@ -35,7 +35,9 @@ from adapters.slack.events import (
     Seen,
     Us,
     Welcomed,
+    answering,
     in_thread,
+    is_direct,
     seen,
     stirs,
 )
@@ -241,10 +243,12 @@ class SlackAdapter:
                 if not await _answers_card(context, message, stranger):
                     await questions.ask(message, stranger=stranger)
             case Edited(message, addressed, stranger, known):
+                context.tasks.start(digest.changed(context, message), "slack-reply")
                 if not (addressed and not known and await _answers_card(context, message, stranger)):
                     work = questions.edit(message, addressed=addressed, stranger=stranger, known=known)
                     context.tasks.start(work, "slack-edit")
             case Deleted(message):
+                context.tasks.start(digest.changed(context, message, gone=True), "slack-reply")
                 context.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
                 context.tasks.start(feedback.react(context, event), "slack-reaction")
@@ -288,12 +292,20 @@ def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> 
 
 
 async def _answers_card(context: SlackContext, message: Incoming, stranger: bool) -> bool:
-    """Whether what addresses the bot answers the card in whose thread it stands; then it is asked about. What nobody
-    can learn from (an outsider's words, what follows once the card is answered) is a question as anywhere. Raises
-    StoreError."""
+    """Whether what addresses the bot answers the card in whose thread it stands, or, in a direct message, after which
+    it is written; then it is asked about. What nobody can learn from (an outsider's words, what follows in a thread
+    once the card is answered) is a question as anywhere. Raises StoreError."""
     reply = in_thread(message, stranger)
     card = await _card_over(context, reply) if reply else None
-    if reply is None or card is None or card.data["closed"]:
+    if card is not None and card.data["closed"]:
+        card = None
+    if card is None and is_direct(message.place.channel):
+        text, at = message.text, float(message.message)
+        card = await expert_answers.card_before(context.bot, message.place, text, at)
+        thread = card.message if card is not None and card.message is not None else ""
+        reply = answering(message, thread, stranger) if reply is None or reply.thread == thread else None
+        card = await _card_over(context, reply) if reply else None
+    if reply is None or card is None:
         return False
     context.tasks.start(digest.replied(context, reply, card), "slack-reply")
     return True

@@ -16,13 +16,13 @@ from adapters.slack.events import PLATFORM, Replied
 from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_block, plain, say, say_once, section
 from adapters.slack.rendering.mrkdwn import escaped
 from adapters.slack.transport.errors import GoneError
-from bot.types import Card, Notice, Place, Post
+from bot.types import Card, Incoming, Notice, Place, Post
 from bot.unanswered import card_replies
 from bot.unanswered.card_replies import CardMessage
 
 log = logging.getLogger(__name__)
 
-DISMISS, SAVE, DISCARD, LINK = "kotae_dismiss", "kotae_save", "kotae_discard", "kotae_link"
+DISMISS, SAVE, ANEW, DISCARD, LINK = "kotae_dismiss", "kotae_save", "kotae_anew", "kotae_discard", "kotae_link"
 _ACTIONS = {"answer": ANSWER, "dismiss": DISMISS}
 _PIECE = 2_900  # characters of a block
 URL = 3_000  # of a button; Source: docs.slack.dev button element
@@ -63,9 +63,15 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
             return await say(context, post, text=text, blocks=blocks)
         return None
 
-    written = CardMessage(reply.message, reply.author, reply.text, float(reply.message))
+    shared = await expert_answers.is_shared(context.bot, card, await context.places.audience(card.place.channel))
+    written = CardMessage(reply.message, reply.author, reply.text, float(reply.message), shared)
     change = partial(ask_anew, context, card)
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, reply.place.channel, ask, change)
+
+
+async def changed(context: SlackContext, message: Incoming, *, gone: bool = False) -> None:
+    """A message was edited, or is `gone`: it may be a part of a card's answer. Raises StoreError."""
+    await cards(context).changed(message.place, message.thread, message.message, partial(ask_anew, context), gone=gone)
 
 
 async def ask_anew(context: SlackContext, card: Post, confirm: Post) -> None:
@@ -81,9 +87,11 @@ def _question(context: SlackContext, card: Post, confirm: Post) -> tuple[str, li
         return line(text), [section(text)]
     about = shortened(digest_cards.question_on(card), 150)
     text = card_replies.question(confirm.data, about, context.language)
-    yes = button(card_replies.yes(confirm.data, context.language), SAVE, confirm.about, style="primary")
-    no = button(expert_answers.NO.to(context.language), DISCARD, confirm.about)
-    return line(text), [section(text), {"type": "actions", "elements": [yes, no]}]
+    yes, only = (label(confirm.data, context.language) for label in (card_replies.yes, card_replies.only))
+    elements = [button(yes, SAVE, confirm.about, style="primary")] if yes else []
+    elements += [button(only, ANEW, confirm.about)] if only else []
+    elements.append(button(expert_answers.NO.to(context.language), DISCARD, confirm.about))
+    return line(text), [section(text), {"type": "actions", "elements": elements}]
 
 
 def cards(context: SlackContext) -> DigestCards:

@@ -146,9 +146,12 @@ def forwarded(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def in_thread(message: Incoming, stranger: bool) -> Replied | None:
     """The same message as a reply in its thread; None: it begins one."""
-    if message.thread == message.message:
-        return None
-    return Replied(message.place, message.thread, message.message, message.author, message.text, stranger)
+    return None if message.thread == message.message else answering(message, message.thread, stranger)
+
+
+def answering(message: Incoming, thread: str, stranger: bool) -> Replied:
+    """The same message as a reply in a thread, wherever it stands."""
+    return Replied(message.place, thread, message.message, message.author, message.text, stranger)
 
 
 def _mentions_somebody(text: str) -> bool:
@@ -214,7 +217,11 @@ def _message(event: Mapping[str, Any], us: Us) -> Seen | None:
 
 def _direct(event: Mapping[str, Any]) -> bool:
     """Of an edit Slack's own examples name no type of channel, and in a direct message it may be `app_home`, too."""
-    return event.get("channel_type") == "im" or _id(event["channel"]).startswith("D")
+    return event.get("channel_type") == "im" or is_direct(_id(event["channel"]))
+
+
+def is_direct(channel: str) -> bool:
+    return channel.startswith("D")
 
 
 def _said(event: Mapping[str, Any], us: Us, *, addressed: bool) -> Seen | None:

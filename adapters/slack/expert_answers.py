@@ -16,8 +16,8 @@ from adapters.shared.expert_answers import CardReply
 from adapters.shared.ingestion import FAILED
 from adapters.slack import home
 from adapters.slack.context import SlackContext
-from adapters.slack.digest import DISCARD, DISMISS, LINK, SAVE, ask_anew, cards
-from adapters.slack.events import readable
+from adapters.slack.digest import ANEW, DISCARD, DISMISS, LINK, SAVE, ask_anew, cards
+from adapters.slack.events import is_direct, readable
 from adapters.slack.ingestion import message_at
 from adapters.slack.rendering.block_kit import (
     ANSWER,
@@ -67,6 +67,7 @@ def register(app: AsyncApp, context: SlackContext) -> None:
 
     on_press(app, context, DISMISS, partial(_told, context, _dismiss), "slack-dismiss")
     on_press(app, context, SAVE, partial(_told, context, _save), "slack-save")
+    on_press(app, context, ANEW, partial(_told, context, partial(_save, anew=True)), "slack-anew")
     on_press(app, context, DISCARD, partial(_told, context, _discard), "slack-discard")
 
     @app.view(ANSWER)
@@ -184,11 +185,11 @@ async def _told(context: SlackContext, work: Work, body: Json, name: str) -> Non
         await whisper(context, body["channel"]["id"], user, said.to(await context.language_of(user)), thread)
 
 
-async def _save(context: SlackContext, body: Json, name: str) -> Text | None:
+async def _save(context: SlackContext, body: Json, name: str, *, anew: bool = False) -> Text | None:
     """Raises StoreError."""
     confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
     read, show, drop = partial(_read, context), partial(ask_anew, context), partial(_drop, context)
-    return await cards(context).save(confirm, actor, read, show, drop)
+    return await cards(context).save(confirm, actor, read, show, drop, anew=anew)
 
 
 async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:
@@ -196,7 +197,7 @@ async def _discard(context: SlackContext, body: Json, name: str) -> Text | None:
     confirm, actor = await _confirm(context, body, name), await context.places.actor(body["user"]["id"])
     if confirm is None:
         return expert_answers.GONE
-    return await cards(context).discard(confirm, actor, partial(_drop, context))
+    return await cards(context).discard(confirm, actor, partial(ask_anew, context), partial(_drop, context))
 
 
 async def _dismiss(context: SlackContext, body: Json, name: str) -> Text | None:
@@ -228,6 +229,8 @@ async def _read(context: SlackContext, card: Post, confirm: Post, ts: str) -> Ca
     channel = card.place.channel
     try:
         said = await message_at(context.slack, channel, ts, card.message or "")
+        if said is None and is_direct(channel):  # written after the card, in no thread
+            said = await message_at(context.slack, channel, ts, ts)
     except GoneError:
         said = None
     if said is None:

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from agent.extractive.excerpts import LONGEST, Excerpt
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
-from retrieval.text import beginning, language_of
+from retrieval.text import beginning, language_of, normalise
 from retrieval.types import STRONG as STRONG_MATCH
 from retrieval.types import Hit, Passage
 
@@ -49,6 +49,7 @@ _BESIDE = Text(  # in one sentence that leads to what follows: the check would c
 )
 _MARKS = "Found: {found}\nSure: {sure}"
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _COUNTED = r"[\d.,:]*\s?(?:[%日人時分円月週回件名台個枚歳]|(?:day|week|month|year|hour|min|people|time|[ap]m))"
 _NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, Node.js 26); not how many of something
     r"(?<![\w.])v?(\d+(?:\.\d+)+)|(?<!\d)((?:19|20)\d\d)(?!\d)"
@@ -69,17 +70,29 @@ def rivals(question: str, hits: Sequence[tuple[int, Hit]], shown: Sequence[tuple
     return [(number, hit) for number, hit in others if hit.relevance >= RIVAL and _holds(question, hit)]
 
 
+def asks_the_same(question: str, passage: Passage) -> bool:
+    """Whether the passage is the answer to this very question, whatever it says."""
+    return passage.question is not None and _letters(passage.question) == _letters(question)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"\W", "", normalise(text))
+
+
 def _holds(question: str, hit: Hit) -> bool:
-    same = language_of(hit.passage.text) == language_of(question)
+    said = filter(None, (hit.passage.question, hit.passage.text))  # an answer may be a name, a code or a link
+    same = language_of(question) in map(language_of, said)
     return hit.held >= HELD and same and _of_that_number(question, hit.passage)
 
 
 def _of_that_number(question: str, passage: Passage) -> bool:
-    """Whether each year, version and number of a thing that the question names stands in the passage."""
+    """Whether each year, version and number of a thing that the question names stands in the passage. What answers
+    another question answers none of another day or amount either: there any number has to."""
     parts = (passage.document, passage.title, *passage.headings, passage.question or "", passage.text)
-    there = set(re.findall(r"\d+(?:\.\d+)*", unicodedata.normalize("NFKC", "\n".join(parts))))
-    named = _NUMBERED.findall(unicodedata.normalize("NFKC", question))
-    return there.issuperset(filter(None, chain.from_iterable(named)))
+    there = set(_NUMBER.findall(unicodedata.normalize("NFKC", "\n".join(parts))))
+    asked = unicodedata.normalize("NFKC", question)
+    named = _NUMBER.findall(asked) if passage.question else chain.from_iterable(_NUMBERED.findall(asked))
+    return there.issuperset(filter(None, named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +177,12 @@ def _quotation(rows: Sequence[tuple[str, str]], number: int) -> str:
 
 
 def _texts(unit: Unit) -> list[str]:
-    """A unit's text on one line; each line of code on its own, as it is to be typed."""
+    """A unit's text on one line; each line of code on its own, as it is to be typed, and each of a pair's answer."""
     if unit.kind == "code" and "`" not in unit.text:
         lines = [line for line in _shortened(unit.text).splitlines() if line.strip()]
         return [f"`{line}`" for line in lines]
-    return [_shortened(" ".join(unit.text.split()))]
+    lines = unit.text.splitlines() if unit.kind == "pair" else [unit.text]
+    return [_shortened(" ".join(line.split())) for line in lines]
 
 
 def _shortened(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
-from agent.extractive.index import FLOOR, Shown, certain, rivals, sure, written
+from agent.extractive.index import FLOOR, Shown, asks_the_same, certain, rivals, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
 from agent.extractive.wanted import given
 from agent.models.base import (
@@ -121,7 +121,8 @@ class ExtractiveModel:
         certainly = alone and sure(turn.question, found[0][1])
         strong = [(n, hit) for n, hit in found if certainly and sure(turn.question, hit)]
         closest = await self._shown(asked, strong or found)
-        if certainly and not given(turn.question, closest.lines):
+        answered = asks_the_same(turn.question, found[0][1].passage)
+        if certainly and not answered and not given(turn.question, closest.lines):
             certainly, closest = False, await self._shown(asked, found)
         other = rivals(turn.question, found, strong)[:1] if certainly else []
         beside = await self._shown(asked, other) if other else None

@@ -122,7 +122,7 @@ _APART = re.compile(
 _LETTERED = re.compile(r"(?<=\d)\(([A-Za-z])\)")  # 401(k) is 401k
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])")  # "_two_"; an identifier keeps its own
 _ENUMERATOR = re.compile(
-    r"^\s*\(?\d{1,2}[.)](?=\s)|\b(?:step|section|chapter|item|手順|ステップ|項目)\s*\d+(?:\.\d+)*", re.I
+    r"^\s*\(?\d{1,2}[.)](?=[^\d\n])|\b(?:step|section|chapter|item|手順|ステップ|項目)\s*\d+(?:\.\d+)*", re.I
 )
 _MARKER = re.compile(  # of a list item or a numbered heading: it counts, and states nothing
     r"^[ \t>]*(?:[-*+][ \t]+)?\(?\d{1,2}(?:\.\d{1,2})*[.)](?=[^\d\n])|^[ \t]*#{1,6}[ \t]+\d{1,2}(?:\.\d{1,2})*(?=\s)",

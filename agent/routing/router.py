@@ -42,6 +42,18 @@ def route(message: str) -> Route:
     return Route("arithmetic") if computed(message) else Route("team")
 
 
+def approves(message: str) -> bool:
+    """Whether a message is nothing but a word of courtesy that answers whether something may be done."""
+    text = normalise(message)
+    return words("approves").search(text) is not None and not _NO_WORD.sub("", _without(text, ("approves", "around")))
+
+
+def asks_what(message: str) -> bool:
+    """Whether a message has a word that asks who, which, when or how much, and does not only ask for a yes."""
+    text = normalise(message)
+    return any(words(kind).search(text) for kind in ("asks_which", "asks_when", "asks_time", "asks_figure"))
+
+
 def question_in(message: str) -> str:
     """Without the sentences that are only courtesy, and without a greeting or a hesitation in front, whose words would
     be searched for. As it is where there is nothing of that, or nothing else."""

@@ -75,6 +75,12 @@ class Outbox(Store):
         found = await rows(self._engine, here.order_by(posts.c.about, posts.c.kind).limit(1))
         return _post(found[0]) if found else None
 
+    async def last(self, place: Place) -> Post | None:
+        """The post that came last in a place, in whichever thread."""
+        there = select(posts).where(at_place(posts, place), posts.c.message.is_not(None))
+        found = await rows(self._engine, there.order_by(posts.c.at.desc()).limit(1))
+        return _post(found[0]) if found else None
+
     async def confirms(self, place: Place, thread: str | None) -> list[Post]:
         """The questions whether replies in a thread (None: in the place itself) are an answer, the latest first; those
         too that are being posted."""

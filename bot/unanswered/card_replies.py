@@ -1,12 +1,16 @@
 """Replies to a card, and the question whether they are its answer: one person's messages in a row are one answer,
-also those that follow once the first of them was saved.
+also those that follow once the first of them was saved. What is written below an answer that was saved may add to it,
+if its author goes on, or say it anew, whoever wrote it; of several replies the last may be meant alone: "15, not 10".
 
 Kept of a confirmation are its `card`, the `replies` it asks about, `by` whom they are, the last of them `at` what time,
-which question they answer (`reference`), and whether it stays `alone`. Once they are the answer, `saved` has its
-documents, by their ids, and their versions, `told` and `left` how many threads are told and questions stay open; one
-that asks whether to add to these has them in `answers`, and in `earlier` the replies that they consist of. One that was
-declined is `discarded`, one that is saved never. Several processes may change and show it at the same time: its row
-says what holds, and whoever has shown it looks again whether it still does. Source: product.md §4.
+which question they answer (`reference`), whether the team may read it (`shared`), and whether it stays `alone`. Once
+they are the answer, `saved` has its documents, by their ids, and their versions, `told` and `left` how many threads are
+told and questions stay open; one that asks whether to add to these has them in `answers`, and in `earlier` the replies
+that they consist of, if the answer is its author's. `outdated` are replies that are no part of it any more. A saved one
+of which a reply was edited or deleted asks again, and has in `before` what it was; without any reply, whether to take
+the answer back. One that was declined is `discarded`, one that is saved never. Several processes may change and show it
+at the same time: its row says what holds, and whoever has shown it looks again whether it still does. Source:
+product.md §4.
 """
 
 import re
@@ -22,7 +26,7 @@ from retrieval.i18n import Language, Text
 TOGETHER = 600.0  # seconds between two messages of one answer, at most
 MOST = 20  # messages of one answer
 
-_QUESTION = re.compile(r"([?？]|か[。.]?)\s*$")
+QUESTION = re.compile(r"(?:[?？]|(?:です|ます|ません|でしょう|でした|ました|んだ)か[。.]?)\s*$")  # a sentence
 _COMMAND = re.compile(r"[/!]\w")
 
 _SAVE = Text(
@@ -33,12 +37,35 @@ _SAVE_ALL = Text(
     ja="この {n} 件の返信を、まとめて「{question}」の回答として保存しますか？",
 )
 _ADD = Text(en="Add this reply to the answer to “{question}”?", ja="この返信を「{question}」の回答に追加しますか？")
+_ANEW = Text(
+    en="Is this reply the answer to “{question}” now?", ja="「{question}」の回答を、この返信に置き換えますか？"
+)
+_ANEW_ALL = Text(
+    en="Are these {n} replies the answer to “{question}” now?",
+    ja="「{question}」の回答を、この {n} 件の返信に置き換えますか？",
+)
 _ADD_ALL = Text(
     en="Add these {n} replies to the answer to “{question}”?",
     ja="この {n} 件の返信を「{question}」の回答に追加しますか？",
 )
 _YES = Text(en="Save as the answer", ja="回答として保存")
 _YES_ADD = Text(en="Add to the answer", ja="回答に追加")
+_ONLY_LAST = Text(en="Only the last one", ja="最後の 1 件だけ保存")
+_REPLACE = Text(en="Replace the answer", ja="回答を置き換える")
+_TAKE_BACK = Text(
+    en="The reply was deleted. Take the answer to “{question}” back, too? Its questions are open again then.",
+    ja="返信が削除されました。「{question}」の回答も取り消しますか？取り消すと、質問は未回答に戻ります。",
+)
+_YES_TAKE_BACK = Text(en="Take the answer back", ja="回答を取り消す")
+_SHARED = Text(
+    en="Everyone in the team will be able to find it.", ja="保存すると、チームの全員が検索できるようになります。"
+)
+_THERE = Text(
+    en="Only members of the private places where this was asked will be able to find it.",
+    ja="検索できるのは、質問があった非公開の場所のメンバーだけです。",
+)
+
+_PASSING = frozenset({"discarded", "before"})  # of a confirmation: no more once it is saved
 
 Confirmation = Mapping[str, Any]
 Say = Callable[[Post], Awaitable[Post | None]]
@@ -52,23 +79,33 @@ class CardMessage:
     author: str
     text: str
     at: float
+    shared: bool = True  # the team may read the answer
 
 
 def asked(card: Post, reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation | None:
     """The confirmation that a reply to a card takes: one of its own, or the one that asks about what its author wrote
     just before, with this reply too. None: nothing is asked. `earlier`: the card's, the latest first."""
-    if any(reply.message in (*one.get("replies", ()), *one.get("earlier", ())) for one in earlier):
+    if any(reply.message in _all_of(one) for one in earlier):
         return None
     closed, reference = bool(card.data["closed"]), card.data.get("reference")
     new = {"card": [card.about, card.part], "replies": [reply.message], "by": reply.author, "at": reply.at}
+    new["shared"] = reply.shared
     before = _before(reply, earlier)
     if before and (closed or before["reference"] == reference):
         if "saved" in before:
-            so_far = [*before.get("earlier", ()), *before["replies"]]
-            return {**new, "reference": before["reference"], "answers": before["saved"], "earlier": so_far}
+            return _on(before, new)
         if "answers" in before or not closed:
             return extended(before, reply)
-    return None if closed else {**new, "reference": reference, "alone": _alone(reply.text)}
+    answer = next((one for one in earlier if "saved" in one and (closed or one["reference"] == reference)), None)
+    if answer is None:
+        return None if closed else {**new, "reference": reference, "alone": stands_alone(reply.text)}
+    return None if stands_alone(reply.text) else _on(answer, new)
+
+
+def _on(answer: Confirmation, new: Confirmation) -> Confirmation:
+    """The question about a `new` reply below an answer that was saved: its own author may go on with it."""
+    so_far = [*answer.get("earlier", ()), *answer["replies"]] if answer.get("by") == new["by"] else []
+    return {**new, "reference": answer["reference"], "answers": answer["saved"], "earlier": so_far}
 
 
 def extended(before: Confirmation, reply: CardMessage) -> Confirmation | None:
@@ -81,23 +118,57 @@ def extended(before: Confirmation, reply: CardMessage) -> Confirmation | None:
 def saved(now: Confirmation, asked: Confirmation, taken: AnswerTaken) -> Confirmation:
     """The confirmation once the replies it `asked` about are the answer: saved, or, where it asks about more by `now`,
     the question whether to add these."""
-    more = [one for one in now.get("replies", ()) if one not in asked.get("replies", ())]
+    known = _all_of(asked)
+    more = [one for one in now.get("replies", ()) if one not in known]
     if not more or "discarded" in now:
-        kept = {name: value for name, value in now.items() if name != "discarded"}
+        kept, asked = ({name: some[name] for name in some if name not in _PASSING} for some in (now, asked))
         return {**kept, **asked, "saved": dict(taken.documents), "told": taken.told, "left": taken.left}
     earlier = [*asked.get("earlier", ()), *asked["replies"]]
     return {**now, **asked, "replies": more, "answers": dict(taken.documents), "earlier": earlier}
 
 
+def anew(data: Confirmation) -> Confirmation:
+    """A confirmation of the last of its replies alone; or, where it asks whether to add to an answer, of all of them in
+    the place of that."""
+    earlier, asked = replies(data)
+    kept = asked if "answers" in data else asked[-1:]
+    outdated = [one for one in (*data.get("outdated", ()), *earlier, *asked) if one not in kept]
+    return {**data, "replies": kept, "earlier": [], "outdated": outdated}
+
+
+def _all_of(data: Confirmation) -> tuple[str, ...]:
+    return (*data.get("replies", ()), *data.get("earlier", ()), *data.get("outdated", ()))
+
+
+def changed(data: Confirmation, reply: str, *, gone: bool) -> Confirmation | None:
+    """A saved confirmation that asks whether its replies are the answer as they are now: one of them has new words, or
+    is `gone`. None: it has no such reply, or is not saved."""
+    if "saved" not in data or reply not in (*data.get("earlier", ()), *data["replies"]):
+        return None
+    earlier, asked = replies(data)
+    left = [one for one in (*earlier, *asked) if not gone or one != reply]
+    kept = {name: value for name, value in data.items() if name != "saved"}
+    return {**kept, "replies": left, "earlier": [], "answers": data["saved"], "before": dict(data)}
+
+
+def taken_back(now: Confirmation) -> Confirmation:
+    """The confirmation once its answer was taken back."""
+    return {name: value for name, value in now.items() if name != "before"} | {"discarded": True}
+
+
 def declined(now: Confirmation) -> Confirmation | None:
-    """The confirmation once its replies are let be no answer; None: they are the answer by now."""
+    """The confirmation once its replies are let be no answer, or the answer stays as it was; None: they are the answer
+    by now."""
+    if "before" in now:
+        before: Confirmation = now["before"]
+        return before
     return None if "saved" in now else {**now, "discarded": True}
 
 
 def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation | None:
     """The confirmation of what a reply goes on from, if it does: its author wrote that just before, and nobody else has
     written since."""
-    for one in () if _alone(reply.text) else earlier:
+    for one in () if stands_alone(reply.text) else earlier:
         if one.get("by") != reply.author or abs(reply.at - one["at"]) > TOGETHER or len(one["replies"]) >= MOST:
             return None
         if "discarded" not in one:
@@ -105,9 +176,9 @@ def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation
     return None
 
 
-def _alone(text: str) -> bool:
-    """Whether it is no part of an answer in several messages: a question, or a command."""
-    return bool(_QUESTION.search(text) or _COMMAND.match(text.lstrip()))
+def stands_alone(text: str) -> bool:
+    """Whether a reply is no part of an answer in several messages: a question, or a command."""
+    return bool(QUESTION.search(text) or _COMMAND.match(text.lstrip()))
 
 
 async def confirm(
@@ -171,18 +242,34 @@ def taken(data: Confirmation) -> AnswerTaken | None:
 def question(data: Confirmation, about: str, language: Language) -> str:
     """Its words, `about` the question of the card."""
     n = len(data["replies"])
-    said = (_ADD if n == 1 else _ADD_ALL) if "answers" in data else _SAVE if n == 1 else _SAVE_ALL
-    return said.to(language, question=about, n=n)
+    if not n:
+        return _TAKE_BACK.to(language, question=about)
+    one, several = (
+        (_SAVE, _SAVE_ALL) if "answers" not in data else (_ADD, _ADD_ALL) if _adds(data) else (_ANEW, _ANEW_ALL)
+    )
+    said = (one if n == 1 else several).to(language, question=about, n=n)
+    return f"{said}\n{(_SHARED if data.get('shared', True) else _THERE).to(language)}"
 
 
-def yes(data: Confirmation, language: Language) -> str:
-    """The label of its button."""
-    return (_YES_ADD if "answers" in data else _YES).to(language)
+def yes(data: Confirmation, language: Language) -> str | None:
+    """The label of the button that takes all there is; None: below somebody else's answer there is none."""
+    return _YES.to(language) if "answers" not in data else _YES_ADD.to(language) if _adds(data) else None
+
+
+def only(data: Confirmation, language: Language) -> str | None:
+    """The label of the button for `anew`; None: it would be the same."""
+    if "answers" in data:
+        return (_REPLACE if data["replies"] else _YES_TAKE_BACK).to(language)
+    return _ONLY_LAST.to(language) if len(data["replies"]) > 1 else None
+
+
+def _adds(data: Confirmation) -> bool:
+    return bool(data.get("earlier"))
 
 
 def replies(data: Confirmation) -> tuple[list[str], list[str]]:
     """The messages that the answer consists of so far, and those that it asks about: by their ids, which grow, in the
     order in which they were written."""
-    found = data.get("earlier", ()), data.get("replies") or [str(data["reply"])]
+    found = data.get("earlier", ()), data["replies"] if "replies" in data else [str(data["reply"])]
     earlier, asked = (sorted(some, key=lambda id: (len(id), id)) for some in found)
     return earlier, asked

@@ -79,10 +79,20 @@ class ExpertAnswers:
         who = role(actor, self._settings)
         return who == "editor" or (who == "member" and bool(row.author) and row.author == actor.id)
 
-    async def edit(self, actor: Actor, readers: Readers, id: str, answer: str, *, version: str = "") -> Changed:
-        """Say something else to the same questions. Its author stays; who edited it stands in the trace and is named to
-        those who are told. An edit that was cut short and is made again ends as it would have. `version`: of the
-        document that is meant, if not any."""
+    async def edit(
+        self,
+        actor: Actor,
+        readers: Readers,
+        id: str,
+        answer: str,
+        *,
+        version: str = "",
+        author: str = "",
+        url: str | None = None,
+    ) -> Changed:
+        """Say something else to the same questions. Who edited it stands in the trace and is named to those who are
+        told; its author and where it stands stay, unless its words are an `author`'s now, at a `url`. An edit that was
+        cut short and is made again ends as it would have. `version`: of the document that is meant, if not any."""
         text = cleaned(answer)
         refusal = unfit(text)
         if refusal is not None:
@@ -95,7 +105,8 @@ class ExpertAnswers:
             now = hashlib.sha256(data).hexdigest()
             if version and row.hash not in (version, now):
                 return Changed(refusal=_CHANGED)
-            upload = Upload(row.name, data, row.collection, row.scope, row.author, row.url, today(self._settings))
+            by, at = (author, url) if author else (row.author, row.url)
+            upload = Upload(row.name, data, row.collection, row.scope, by, at, today(self._settings))
             verdict = await self._knowledge.add(upload, language_of(text))
             if verdict.document_id is None:
                 return Changed(refusal=filled(NOT_KEPT, reason=verdict.reason))

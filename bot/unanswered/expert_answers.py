@@ -14,6 +14,7 @@ from agent.routing.follow_up import leans
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
+from bot.logs import holds_secret
 from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
@@ -61,6 +62,12 @@ _LONG = Text(
     "/ingest.",
     ja="回答が {n} 文字あります。保存できるのは {most} 文字までです。短くするか、/ingest "
     "で文書として追加してください。",
+)
+_SECRET = Text(
+    en="The answer holds what looks like a key or a password, which everyone who may read it would find. Please take "
+    "it out, and say where it is kept.",
+    ja="回答に、キーやパスワードのような文字列が含まれています。保存すると、閲覧できる人の全員が検索できてしまいます。"
+    "取り除いて、保管場所を書いてください。",
 )
 NOT_KEPT = Text(
     en="The answer could not be stored: {reason}",
@@ -269,7 +276,7 @@ def unfit(answer: str) -> Text | None:
         return _EMPTY
     if len(answer) > LONGEST:
         return filled(_LONG, n=str(len(answer)), most=str(LONGEST))
-    return None
+    return _SECRET if holds_secret(answer) else None
 
 
 def _author(lesson: AnswerGiven) -> str:

@@ -17,6 +17,7 @@ from adapters.port import Adapter
 from bot.bot import Bot
 from bot.records import RoomMessage
 from bot.types import Actor, Audience, Card, CardRow, Place
+from bot.unanswered import card_replies
 from bot.unanswered.digest_card import offers
 from bot.unanswered.expert_answers import parse
 from retrieval.types import TEAM, Readers
@@ -29,9 +30,11 @@ from tests.fakes import discord_gestures
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, FakeDiscord
 from tests.fakes.slack import FakeSlack
 
+QUOTE = "> What is the limit for a hotel?\nFor which hotel?"
 WIKI, LIMIT, SATO = "It is in the wiki.", "The limit is 40,000 yen.", "Ask Sato if in doubt."
-UNASKED = frozenset({"Thanks!", "Thanks.", "Thank you!", "Is that all?", "!kotae help", "No, 60,000."})
+UNASKED = frozenset({"Thanks!", "Thanks.", "Thank you!", "Is that all?", "!kotae help", QUOTE})
 SAVE, NO, ADD = "Save as the answer", "No", "Add to the answer"
+LAST, REPLACE, BACK = "Only the last one", "Replace the answer", "Take the answer back"
 
 
 class Room(ABC):
@@ -114,10 +117,10 @@ class Room(ABC):
         else:
             await until(known)
 
-    async def answer(self) -> str:
+    async def answer(self, author: str = "ben") -> str:
         """The one that is kept."""
         (row,) = await self.library.documents.listed(Readers(frozenset({TEAM})), collection="answers")
-        assert row.author in (BEN, "U2", web_stage.BEN.id)
+        assert row.author in {"ben": (BEN, "U2", web_stage.BEN.id), "ann": (ANN, "U1", web_stage.AKI.id)}[author]
         return parse(await self.library.knowledge.markdown(row))[1]
 
 
@@ -152,7 +155,7 @@ class SlackRoom(Room):
         replies = self.fake.replies
         found = await self.fake.wait_for(lambda: [one for one in replies(self.card) if one.shown.startswith(question)])
         shown = found[0]
-        names = {"kotae_save": (SAVE, ADD), "kotae_discard": (NO,)}
+        names = {"kotae_save": (SAVE, ADD), "kotae_anew": (LAST, REPLACE, BACK), "kotae_discard": (NO,)}
         action = next(name for name in shown.actions if label in names[name])
         assert label in str(shown.blocks)
         await self.fake.presses({"ann": "U1", "ben": "U2"}[who], shown, action)
@@ -199,8 +202,9 @@ class DiscordRoom(Room):
         await self.fake.deletes(message)
 
     async def presses(self, question: str, label: str, who: str = "ben") -> None:
-        shown = next(one for one in self.fake.thread(self.card) if one.content.startswith(question))
-        await self.fake.presses(who, shown.id, label)
+        thread = self.fake.thread
+        found = await self.fake.wait_for(lambda: [one for one in thread(self.card) if one.content.startswith(question)])
+        await self.fake.presses(who, found[0].id, label)
 
     async def press(self, question: str, label: str) -> Callable[[], Awaitable[Any]]:
         shown = next(one for one in self.fake.thread(self.card) if one.content.startswith(question))
@@ -244,7 +248,14 @@ class WebRoom(Room):
     async def presses(self, question: str, label: str, who: str = "ben") -> None:
         shown = next(one for one in await self._said(self.card, "confirm") if one.text.startswith(question))
         member = {"ann": web_stage.AKI, "ben": web_stage.BEN}[who]
-        await (self.stage.adapter.discard if label == NO else self.stage.adapter.save)(member, shown.id)
+        assert label in self._labels(shown)
+        if label == NO:
+            await self.stage.adapter.discard(member, shown.id)
+        else:
+            await self.stage.adapter.save(member, shown.id, anew=label in (LAST, REPLACE, BACK))
+
+    def _labels(self, shown: RoomMessage) -> tuple[str | None, ...]:
+        return card_replies.yes(shown.data, "en"), card_replies.only(shown.data, "en"), NO
 
     async def press(self, question: str, label: str) -> Callable[[], Awaitable[Any]]:
         shown = next(one for one in await self._said(self.card, "confirm") if one.text.startswith(question))
@@ -434,7 +445,112 @@ async def test_what_somebody_else_wrote_between_is_not_mixed_in(room: Room) -> N
     await until(room.told)
     assert await room.answer() == WIKI
     await room.says("No, 60,000.", "ann")  # the answer is ben's
+    await until(room.under_card, lambda shown: shown[-1].startswith("Is this reply the answer to"))
     assert not any(one.startswith("Add") for one in await room.under_card())
+
+
+async def test_of_several_replies_the_last_may_be_the_answer_alone(room: Room) -> None:
+    await room.says("It is 10 days.")
+    await room.says("Sorry, 15, not 10.")
+    await room.wait_for("Save these 2 replies")
+    await room.presses("Save these 2", LAST)
+    await room.wait_for("Saved as the answer.")
+    assert await room.answer() == "Sorry, 15, not 10."
+    await room.says(SATO)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", ADD)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer() == f"Sorry, 15, not 10.\n{SATO}"
+
+
+async def test_an_answer_that_was_saved_can_be_said_anew(room: Room) -> None:
+    await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await until(room.told)
+    await room.says(LIMIT)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", REPLACE)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer() == LIMIT
+    _, corrected = await until(room.told, lambda told: len(told) == 2)
+    assert LIMIT in corrected and WIKI not in corrected
+
+
+async def test_an_answer_whose_words_are_edited_is_asked_about_again(room: Room) -> None:
+    said = await room.says("It is 10 days.")
+    await room.says(WIKI)
+    await room.presses("Save these 2", SAVE)
+    await room.wait_for("Saved as the answer. Threads that are told: 1.")
+    await until(room.told)
+    await room.edits(said, "It is 20 days.")
+    await room.wait_for("Are these 2 replies the answer to “What is the limit for a hotel?” now?")
+    await room.presses("Are these 2", NO)
+    await room.wait_for("Saved as the answer. Threads that are told: 1.")
+    assert await room.answer() == f"It is 10 days.\n{WIKI}"
+    await room.edits(said, "It is 15 days.")
+    await room.wait_for("Are these 2")
+    await room.presses("Are these 2", REPLACE)
+    await room.wait_for("Saved")
+    assert await room.answer() == f"It is 15 days.\n{WIKI}"
+    _, corrected = await until(room.told, lambda told: len(told) == 2)
+    assert "15 days" in corrected
+    await room.says(LIMIT)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", ADD)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer() == f"It is 15 days.\n{WIKI}\n{LIMIT}"
+
+
+async def test_an_answer_whose_reply_is_deleted_may_be_taken_back(room: Room) -> None:
+    said = await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await until(room.told)
+    await room.deletes(said)
+    await room.wait_for("The reply was deleted. Take the answer to “What is the limit for a hotel?” back, too?")
+    assert await room.answer() == WIKI
+    await room.presses("The reply was deleted", BACK)
+    await room.wait_for()
+    assert not await room.library.documents.listed(Readers(frozenset({TEAM})), collection="answers")
+    place = (await room.adapter.find(room.channel)).place
+    (open_again,) = (await room.bot.experts.open(place, Audience("public"))).questions
+    assert open_again.question == "What is the limit for a hotel?"
+
+
+async def test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees(room: Room) -> None:
+    await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.says(LIMIT, "ann")
+    await room.wait_for("Saved", "Is this reply the answer to “What is the limit for a hotel?” now?")
+    assert await room.answer() == WIKI
+    await room.presses("Is this reply", REPLACE)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer("ann") == LIMIT
+
+
+async def test_nobody_puts_their_own_words_in_the_place_of_somebody_elses(room: Room) -> None:
+    await room.says(WIKI, "ann")
+    await room.presses("Save this reply", SAVE, "ann")
+    await room.wait_for("Saved")
+    await room.says(LIMIT)
+    await room.wait_for("Saved", "Is this reply the answer to")
+    await room.presses("Is this reply", REPLACE)
+    await room.says(QUOTE)  # by when the button has been obeyed; and a question back is no answer
+    await room.wait_for("Saved", "Is this reply the answer to")
+    assert await room.answer("ann") == WIKI
+
+
+async def test_a_word_that_lets_them_do_it_is_an_answer_while_there_is_none(room: Room) -> None:
+    await room.says(QUOTE)
+    await room.says("Okay!")
+    await room.wait_for("Save this reply")
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.says("Thanks.")
+    await room.settled()
+    assert await room.answer() == "Okay!" and len(await room.under_card()) == 1
 
 
 async def test_nothing_is_added_to_an_answer_that_was_changed_meanwhile(room: Room) -> None:

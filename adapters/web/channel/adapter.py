@@ -153,12 +153,13 @@ class WebAdapter:
     async def edit(self, member: Member, message: int, text: str) -> RoomMessage:
         """New words for one's own message: a question is answered in those, and an answer it has is replaced. Raises
         LookupError, PermissionError, ValueError."""
-        _, asking = self._at_work()
+        context, asking = self._at_work()
         before = await self.board.own(member, message)
         if not text.strip():
             raise ValueError("a message needs words")
         after = await self.board.edit(member, message, text.strip())
         await asking.edit(before, after)
+        await digest.changed(context, after)
         return after
 
     async def delete(self, member: Member, message: int) -> None:
@@ -167,6 +168,7 @@ class WebAdapter:
         before = await self.board.own(member, message)
         await asking.delete(before)
         await self.board.delete(member, message)
+        await digest.changed(context, before, gone=True)
         await context.held.drop(before.data.get("files", ()))
 
     async def ask_person(self, member: Member, message: int, choice: str = "") -> AskReply:
@@ -295,17 +297,16 @@ class WebAdapter:
         context, _ = self._at_work()
         return await digest.dismiss(context, member, await self._kind(member, card, "card"))
 
-    async def save(self, member: Member, confirm: int) -> AnswerTaken:
-        """Yes: the reply that this message asks about is the answer. Raises LookupError."""
+    async def save(self, member: Member, confirm: int, *, anew: bool = False) -> AnswerTaken:
+        """Yes: the replies that this message asks about are the answer, or only those of `card_replies.anew`. Raises
+        LookupError."""
         context, _ = self._at_work()
-        return await digest.save(context, member, await self._kind(member, confirm, "confirm"))
+        return await digest.save(context, member, await self._kind(member, confirm, "confirm"), anew=anew)
 
     async def discard(self, member: Member, confirm: int) -> None:
         """No: the reply that this message asks about is not the answer, unless it is already. Raises LookupError."""
-        self._at_work()
-        asked = await self._kind(member, confirm, "confirm")
-        if not asked.data["done"]:
-            await self.board.drop([asked])
+        context, _ = self._at_work()
+        await digest.discard(context, await self._kind(member, confirm, "confirm"))
 
     # -- choices of a room -------------------------------------------------------------------------------------------
 

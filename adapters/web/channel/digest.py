@@ -15,7 +15,6 @@ from typing import Any
 from adapters.markdown.events import shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.expert_answers import CardReply, DigestCards
-from adapters.shared.follow_ups import says_something
 from adapters.web.channel.context import WebContext, name_of
 from adapters.web.channel.events import audience_of, link
 from adapters.web.channel.rooms import PLATFORM, Member, actor, place, room
@@ -82,9 +81,10 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
     """Somebody wrote in a thread: where that is a card's, ask once whether it is the answer. Raises StoreError."""
     root = await context.board.written(reply.root)
     card = None if root is None or root.kind != "card" else await _post_of(context, root)
-    if root is None or card is None or not says_something(reply.text):
+    if root is None or card is None or not expert_answers.may_answer(card, reply.text):
         return
-    written = CardMessage(str(reply.id), reply.author, reply.text, reply.created_at.timestamp())
+    shared = await expert_answers.is_shared(context.bot, card, audience_of(card.place.channel))
+    written = CardMessage(str(reply.id), reply.author, reply.text, reply.created_at.timestamp(), shared)
 
     def more(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
         data = card_replies.extended(said.data, written)
@@ -104,6 +104,38 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
         before = next(one for one in confirms if one.data.get("replies") == asked["replies"][:-1])
         if await context.board.amend(before.id, more) is not None:
             return
+
+
+async def changed(context: WebContext, reply: RoomMessage, *, gone: bool = False) -> None:
+    """A message was edited, or is `gone`: where it is a part of a card's answer, ask what is the answer now. Raises
+    StoreError."""
+    change = partial(card_replies.changed, reply=str(reply.id), gone=gone)
+    root = await context.board.written(reply.root)
+    card = None if root is None or root.kind != "card" else await _post_of(context, root)
+    if card is None:
+        return
+
+    def asks(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
+        data = change(said.data)
+        return None if data is None else (_question(context, card, data), {**data, "done": False})
+
+    heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
+    confirms = (one for one in reversed(heard) if one.kind == "confirm")
+    saved = next((one for one in confirms if change(one.data) is not None), None)
+    if saved is not None:
+        await context.board.amend(saved.id, asks)
+
+
+async def discard(context: WebContext, confirm: RoomMessage) -> None:
+    """Let the replies that were asked about be no answer, or the answer as it was. Raises StoreError."""
+
+    def restored(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
+        before: card_replies.Confirmation = said.data.get("before") or {}
+        taken = card_replies.taken(before)
+        return None if taken is None else (expert_answers.saved(taken, context.language), before)
+
+    if not confirm.data["done"] and await context.board.amend(confirm.id, restored) is None:
+        await context.board.drop([confirm])
 
 
 async def teach(
@@ -139,18 +171,24 @@ async def opened(context: WebContext, card: RoomMessage) -> expert_answers.Opene
     )
 
 
-async def save(context: WebContext, member: Member, confirm: RoomMessage) -> AnswerTaken:
-    """Keep the replies that were asked about as the answer. Raises StoreError."""
-    earlier, asked = card_replies.replies(confirm.data)
+async def save(context: WebContext, member: Member, confirm: RoomMessage, *, anew: bool = False) -> AnswerTaken:
+    """Keep the replies that were asked about as the answer, or those of `card_replies.anew`. Raises StoreError."""
+    meant = card_replies.anew(confirm.data) if anew else confirm.data
+    earlier, asked = card_replies.replies(meant)
     found = [await context.board.written(int(reply)) for reply in (*earlier, *asked)]
     card = await context.board.written(int(confirm.data["card"]))
+    if card is not None and not found and not confirm.data["done"]:
+        refusal = await cards(context).take_back(_as_post(card), actor(member), meant)
+        if refusal is None:
+            await context.board.drop([confirm])
+        return AnswerTaken(refusal=refusal)
     if not any(found[len(earlier) :]):
         await context.board.drop([confirm])
         return AnswerTaken(refusal=expert_answers.DELETED)
     if card is None or confirm.data["done"]:
         return AnswerTaken(refusal=expert_answers.GONE)
     post = _as_post(card)
-    data = {**confirm.data, "reference": confirm.data.get("reference") or digest_cards.reference_of(post)}
+    data = {**meant, "reference": confirm.data.get("reference") or digest_cards.reference_of(post)}
     taught = await cards(context).learn(post, actor(member), data, [_reply(context, one) for one in found if one])
     if taught.refusal is None:
 

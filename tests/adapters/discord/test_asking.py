@@ -120,3 +120,25 @@ async def test_an_owner_is_set_and_opts_out(tmp_path: Path) -> None:
         await fake.wait_for(lambda: whispered(fake, "ann", "I know nobody"))
         await fake.slash("owner", {"what": "refunds.md", "nobody": True}, "ann", GENERAL)
         await fake.wait_for(lambda: whispered(fake, "ann", "Nobody in particular"))
+
+
+async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, library, answer):
+        await fake.presses("ann", answer.id, "Ask a person")
+        await fake.wait_for(lambda: written_to(fake, "ben"))
+
+        async def says(text: str, said: str) -> Message:
+            await fake.says(fake.dm("ben"), "ben", text)
+            return (await fake.wait_for(lambda: [one for one in written_to(fake, "ben") if said in one.content]))[-1]
+
+        await says("From abroad it takes sixty days.", "Save this reply as the answer")
+        confirm = await says("And a form.", f"Save these 2 replies together as the answer to “{QUESTION}”?")
+        await fake.presses("ben", confirm.id, "Save as the answer")
+        await fake.wait_for(lambda: "Saved as the answer" in fake.message(confirm.id).content)
+        (kept,) = await library.documents.listed(collection="answers")
+        assert kept.author == BEN and kept.name == f"Q&A: {QUESTION}.json"
+        anew = await says("Sorry, ninety days.", "Add this reply to the answer")
+        await fake.presses("ben", anew.id, "Replace the answer")
+        await fake.wait_for(lambda: "Saved as the answer" in fake.message(anew.id).content)
+        await says("Is that all?", "Perhaps thirty days.")
+        assert not [one for one in written_to(fake, "ben") if "this reply" in one.content]

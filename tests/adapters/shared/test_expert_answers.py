@@ -1,13 +1,16 @@
 """What experts and askers read about an answer, in both languages."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from adapters.shared import expert_answers
-from bot.types import AnswerTaken, Notice, Place, Post
+from bot.access import readers
+from bot.types import AnswerTaken, Audience, Incoming, Notice, Place, Post
 from bot.unanswered.closing import Choice
 from retrieval.i18n import Language
+from tests.adapters.acting import Player, misses, process, settings
 
 NOTICE = Notice(1, "1" * 32, Place("slack", "T1", "C1"), "1.0", "U1", "en", "When?", "Now.", "U2")
 
@@ -58,3 +61,61 @@ def test_a_card_that_is_only_partly_done_says_so() -> None:
     assert "ほかの場所で" in expert_answers.status(card, expert_answers.SETTLED, "ja")
     done = replace(card, data={"closed": True})
     assert expert_answers.status(done, expert_answers.ANSWERED, "ja", "アン") == "✅ アン さんが回答しました"
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("Yes.", True),
+        ("20", True),
+        ("はい、大丈夫です", True),
+        ("Yes, on B2. Does that help?", True),
+        ("20日です。これで大丈夫でしょうか？", True),
+        ("> How many days?\n20.", True),
+        ("December 18 — is that what you were after?", True),
+        ("12月18日からですが、これで答えになっていますか？", True),
+        ("I think it is 20", True),
+        ("京都か大阪か、どちらかにあります", True),
+        ("Which office do you mean?", False),
+        ("どのオフィスのことでしょうか", False),
+        ("> How many days?", False),
+        ("> How many days?\nThanks!", False),
+        ("Since when? And for whom?", False),
+        ("Thanks, which one?", False),
+        ("Kyoto, no?", True),
+        ("20日じゃないですか？", True),
+        ("It is in the wiki, what else?", True),
+        ("ありがとうございます！", False),
+    ],
+)
+def test_what_may_be_an_answer(text: str, may: bool) -> None:
+    for closed in (False, True):
+        assert (
+            expert_answers.may_answer(Post("digest:1", "card", 0, NOTICE.place, data={"closed": closed}), text) is may
+        )
+
+
+@pytest.mark.parametrize("text", ["OK!", "大丈夫です。"])
+def test_what_is_courtesy_below_an_answer_may_be_one_where_there_is_none(text: str) -> None:
+    for closed in (False, True):
+        card = Post("digest:1", "card", 0, NOTICE.place, data={"closed": closed})
+        assert expert_answers.may_answer(card, text) is not closed
+
+
+async def test_who_will_find_an_answer_is_known_before(tmp_path: Path) -> None:
+    async with process(settings(tmp_path), Player(misses).make) as (_, bot):
+        general, leads = (Place("slack", "T1", channel) for channel in ("C1", "G1"))
+        for place, visibility in ((general, Audience("public")), (leads, Audience("private"))):
+            asked = Incoming(place, "1", "1", "U1", f"When, in {place.channel}?", visibility)
+            assert [event async for event in bot.turns.reply(asked)]
+        private = Audience("private")
+        found = {one.scope: one.id for one in (await bot.experts.open(leads, private)).questions}
+        assert set(found) == readers(leads, private).scopes - {"everyone"}
+        team, theirs = found["team"], next(id for scope, id in found.items() if scope != "team")
+        for questions, reference, shared in (
+            ([team], team, True),
+            ([theirs], theirs, False),
+            ([team, theirs], theirs, False),
+        ):
+            data = {"questions": questions, "reference": reference}
+            assert await expert_answers.is_shared(bot, Post("1", "card", 0, leads, data=data), private) is shared

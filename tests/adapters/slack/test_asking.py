@@ -208,3 +208,31 @@ async def test_what_everybody_reads_from_the_question_to_the_answer(tmp_path: Pa
             }
     text = "\n\n".join("\n\n".join((f"== {who}", *messages)) for who, messages in read.items()) + "\n"
     assert text == (GOLDEN / f"asked.{language}.txt").read_text(encoding="utf-8")
+
+
+async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
+        app.bot.asking.reach = PeopleReach([adapter], None)
+        await add(app)
+        thread, answer = await asks(slack)
+        await slack.presses("U1", answer, ASK)
+        await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
+        (card,) = slack.posted(slack.dm("U2"))
+        for text, said in (("From abroad it takes sixty days.", "Save this reply"), ("And a form.", "Save these 2")):
+            await slack.says(slack.dm("U2"), "U2", text)
+            (asked,) = await slack.wait_for(lambda: [one for one in slack.replies(card.ts) if said in one.shown])  # noqa: B023
+        assert f"replies together as the answer to “{QUESTION}”?" in asked.shown
+        await slack.presses("U2", asked, "kotae_save")
+        await slack.wait_for(lambda: [one for one in slack.replies(thread) if "sixty days" in one.shown])
+        (kept,) = await app.data.documents.listed(collection="answers")
+        assert kept.author == "U2"
+
+        await slack.says(slack.dm("U2"), "U2", "Sorry, ninety days.", thread=card.ts)
+        await slack.wait_for(lambda: len(slack.replies(card.ts)) == 2)
+        _, anew = slack.replies(card.ts)
+        await slack.presses("U2", anew, "kotae_anew")
+        await slack.wait_for(lambda: [one for one in slack.replies(thread) if "ninety days" in one.shown])
+        question = await slack.says(slack.dm("U2"), "U2", QUESTION)
+        await slack.wait_for(lambda: [one for one in slack.replies(question) if "ninety days" in one.shown], timeout=60)
+        await slack.wait_for_idle()
+        assert len(slack.replies(card.ts)) == 2 and not slack.journal.errors()

@@ -569,6 +569,46 @@ async def test_an_answer_of_a_pair_stands_under_its_question(asked: str, questio
     assert shown.replace("faq.csv › ", "") in answer(await turn(asked, Library((taught,)))).text
 
 
+@pytest.mark.parametrize(
+    ("asked", "question", "text", "is_sure"),
+    [
+        ("１月４日は出勤日ですか", "1月4日は出勤日ですか？", "はい。", True),
+        ("1月5日は出勤日ですか？", "1月4日は出勤日ですか？", "はい。", False),
+        ("Is 5 January a working day?", "Is January 4 a working day?", "Yes.", False),
+        ("Do we work on January 4?", "Is January 4 a working day?", "Yes.", True),
+        ("A3の機械はどれですか？", "A3を印刷できるのはどれですか？", "PRN-04", True),  # which is of no language
+        ("How many days of leave do fathers get?", "How many days of leave do fathers get?", "20", True),
+        ("How many weeks of leave do fathers get?", "How many days of leave do fathers get?", "20", False),
+    ],
+)
+async def test_a_pair_answers_its_own_question_and_none_of_another_day(
+    asked: str, question: str, text: str, is_sure: bool
+) -> None:
+    pair = replace(passage("faq.csv", text, collection="handbook"), question=question)
+    assert answer(await turn(asked, Scored((pair, 0.9, 1.0)))).unsure is not is_sure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Open the portal\n2. Click Security\n3. Choose Reset token",
+        "1）受付に連絡\n2）B-7を記入\n3）新しいものを受け取る",
+        "（1）受付に連絡\n（2）B-7を記入",
+        "１．受付に連絡\n２．B-7を記入",
+        "①受付に連絡\n②B-7を記入",
+        "1. はい 2. 部長です",
+        "Call reception.\n\n- B-7, filled in\n- the old badge",
+    ],
+)
+async def test_the_steps_of_an_answer_are_told_each_and_in_their_lines(text: str) -> None:
+    question = "社員証をなくしたらどうすればいいですか？"
+    pair = replace(passage("faq.csv", text, collection="handbook"), question=question)
+    last = answer(await turn(question, Scored((pair, 0.9, 1.0))))
+    told = [line.removeprefix("> ") for line in last.text.splitlines() if line.startswith("> ")]
+    assert told == [*filter(None, text.splitlines()[:-1]), f"{text.splitlines()[-1]} [1]"]
+    assert (last.outcome, last.unsure) == ("answered", False)
+
+
 async def test_orders_inside_a_passage_are_only_text() -> None:
     page = passage(
         "trap.md",

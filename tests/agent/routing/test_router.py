@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.router import computed, question_in, route
+from agent.routing.router import approves, computed, question_in, route
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,24 @@ def test_what_may_be_a_question_is_searched(message: str) -> None:
 )
 def test_courtesy_sums_and_nothing_need_no_document(message: str, kind: str) -> None:
     assert (route(message).search, route(message).kind) == (False, kind)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_approval"),
+    [
+        ("OK!", True),
+        ("Okay.", True),
+        ("no problem", True),
+        ("大丈夫です。", True),
+        ("おk", True),
+        ("ok, thanks", False),
+        ("thanks", False),
+        ("ok if you ask", False),
+        ("", False),
+    ],
+)
+def test_some_courtesy_also_says_that_it_may_be_done(message: str, is_approval: bool) -> None:
+    assert approves(message) is is_approval
 
 
 def test_a_sum_is_computed_behind_a_greeting() -> None:

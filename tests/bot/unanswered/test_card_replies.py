@@ -89,7 +89,13 @@ def test_what_was_saved_is_added_to_and_nothing_else() -> None:
     after = {**(adds or {}), "saved": {"d1": "v2"}}
     third = card_replies.asked(DONE, written("3"), [after, saved])
     assert third is not None and (third["earlier"], third["answers"]) == (["1", "2"], {"d1": "v2"})
-    assert card_replies.asked(DONE, written("2", author="U2"), [saved]) is None
+    for card in (DONE, CARD):
+        theirs = card_replies.asked(card, written("2", author="U2"), [saved])  # may say it anew
+        assert theirs is not None and (theirs["replies"], theirs["earlier"]) == (["2"], [])
+        assert theirs["answers"] == {"d1": "v1"}
+    later = card_replies.asked(DONE, written("2", at=10 * TOGETHER), [saved])
+    assert later is not None and later["earlier"] == ["1"]
+    assert card_replies.asked(DONE, written("2", "Is it?"), [saved]) is None
     assert card_replies.asked(DONE, written("2"), [first]) is None  # it was answered in the form
     assert card_replies.asked(DONE, written("2"), []) is None
     other = card_replies.asked(NEXT, written("2"), [saved])  # the card went on with another question
@@ -191,26 +197,80 @@ def test_a_confirmation_of_an_earlier_version_is_left_as_it_is() -> None:
     assert card_replies.replies(older) == ([], ["1"])
 
 
+TEAM_EN = "Everyone in the team will be able to find it."
+TEAM_JA = "保存すると、チームの全員が検索できるようになります。"
+
+
 @pytest.mark.parametrize(
-    ("data", "language", "said", "button"),
+    ("data", "language", "said", "buttons"),
     [
-        ({}, "en", "Save this reply as the answer to “When?”?", "Save as the answer"),
+        ({}, "en", "Save this reply as the answer to “When?”?\n" + TEAM_EN, ("Save as the answer", None)),
         (
             {"replies": ["1", "2"]},
             "ja",
-            "この 2 件の返信を、まとめて「When?」の回答として保存しますか？",
-            "回答として保存",
+            "この 2 件の返信を、まとめて「When?」の回答として保存しますか？\n" + TEAM_JA,
+            ("回答として保存", "最後の 1 件だけ保存"),
         ),
-        ({"answers": {}}, "ja", "この返信を「When?」の回答に追加しますか？", "回答に追加"),
         (
-            {"answers": {}, "replies": ["1", "2"]},
+            {"answers": {}, "earlier": ["0"]},
+            "ja",
+            "この返信を「When?」の回答に追加しますか？\n" + TEAM_JA,
+            ("回答に追加", "回答を置き換える"),
+        ),
+        (
+            {"answers": {}, "earlier": ["0"], "replies": ["1", "2"], "shared": False},
             "en",
-            "Add these 2 replies to the answer to “When?”?",
-            "Add to the answer",
+            "Add these 2 replies to the answer to “When?”?\n"
+            "Only members of the private places where this was asked will be able to find it.",
+            ("Add to the answer", "Replace the answer"),
+        ),
+        (
+            {"answers": {}, "earlier": [], "replies": ["1", "2"]},
+            "en",
+            "Are these 2 replies the answer to “When?” now?\n" + TEAM_EN,
+            (None, "Replace the answer"),
         ),
     ],
 )
-def test_what_is_asked(data: dict[str, Any], language: Language, said: str, button: str) -> None:
+def test_what_is_asked(
+    data: dict[str, Any], language: Language, said: str, buttons: tuple[str | None, str | None]
+) -> None:
     data = {"replies": ["1"]} | data
     assert card_replies.question(data, "When?", language) == said
-    assert card_replies.yes(data, language) == button
+    assert (card_replies.yes(data, language), card_replies.only(data, language)) == buttons
+
+
+def test_what_was_saved_and_edited_is_the_answer_as_it_was_until_it_is_saved_again() -> None:
+    (both,) = asked(written("1"), written("2"))
+    saved = card_replies.saved(both, both, AnswerTaken(told=1, documents={"d": "v"}))
+    again = card_replies.changed(saved, "2", gone=False)
+    assert again is not None and not card_replies.is_settled(again)
+    assert (again["replies"], again["answers"]) == (["1", "2"], {"d": "v"})
+    assert card_replies.declined(again) == saved
+    done = card_replies.saved(again, card_replies.anew(again), AnswerTaken(documents={"d": "w"}))
+    assert done["saved"] == {"d": "w"} and "before" not in done
+    assert card_replies.changed(saved, "3", gone=True) is None and card_replies.changed(both, "1", gone=True) is None
+    rest = card_replies.changed(saved, "1", gone=True)
+    assert rest is not None and rest["replies"] == ["2"]
+    (one,) = asked(written("1"))
+    none = card_replies.changed(card_replies.saved(one, one, AnswerTaken(documents={"d": "v"})), "1", gone=True)
+    assert none is not None and card_replies.replies(none) == ([], [])
+    assert card_replies.question(none, "When?", "en").startswith("The reply was deleted. Take the answer")
+    assert (card_replies.yes(none, "ja"), card_replies.only(none, "ja")) == (None, "回答を取り消す")
+    assert card_replies.asked(DONE, written("2"), [card_replies.taken_back(none)]) is None
+
+
+def test_what_is_said_anew_leaves_out_what_was_said_before() -> None:
+    (both,) = asked(written("1"), written("2"))
+    last = card_replies.anew(both)
+    assert card_replies.replies(last) == ([], ["2"])
+    saved = card_replies.saved(both, last, AnswerTaken(documents={"d": "v"}))
+    assert (saved["replies"], saved["earlier"], saved["outdated"], saved["saved"]) == (["2"], [], ["1"], {"d": "v"})
+    assert card_replies.asked(DONE, written("1"), [saved]) is None  # its event came late
+    adds = card_replies.asked(DONE, written("3"), [saved])
+    assert adds is not None and adds["earlier"] == ["2"]
+    instead = card_replies.anew(adds)
+    assert (instead["replies"], instead["earlier"], instead["outdated"]) == (["3"], [], ["2"])
+    meanwhile = {**both, "replies": ["1", "2", "3"]}
+    more = card_replies.saved(meanwhile, last, AnswerTaken(documents={"d": "v"}))
+    assert (more["replies"], more["earlier"], more["answers"]) == (["3"], ["2"], {"d": "v"})

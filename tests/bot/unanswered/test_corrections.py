@@ -238,7 +238,7 @@ async def test_whoever_wrote_it_and_editors_may_change_it(desk: Desk) -> None:
 
 async def test_what_cannot_be_said_is_refused_in_words(desk: Desk) -> None:
     id = await desk.taught(await desk.asked())
-    for text, said in ((" \u200b…", "empty"), ("x" * (LONGEST + 1), "8001")):
+    for text, said in ((" \u200b…", "empty"), ("x" * (LONGEST + 1), "8001"), (f"ghp_{'4f9a8b7c' * 4}", "a key")):
         refused = (await desk.answers.edit(EXPERT, HERE, id, text)).refusal
         assert refused is not None and said in refused.en
     for wrong in ("", id[:4], "0" * 32, "Q&A"):

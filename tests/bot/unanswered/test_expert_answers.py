@@ -365,6 +365,8 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"actor": replace(EXPERT, role="outsider")}, "members"),
     ({"answer": " \n\u200b…"}, "empty"),
     ({"answer": "x" * (LONGEST + 1)}, str(LONGEST + 1)),
+    ({"answer": "Use sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c."}, "a key"),
+    ({"answer": "postgresql://kotae:hunter2@db.example/kotae"}, "a key"),
     ({"questions": (999,)}, "not there"),
     ({"questions": ()}, "not there"),
     ({"audience": OUTSIDERS}, "not there"),
@@ -381,6 +383,11 @@ async def test_what_cannot_be_learnt_is_refused_in_words(school: School) -> None
         assert refused.refusal.ja != refused.refusal.en
     assert await school.pairs() == {} and await school.open() == 1
     assert (await school.teach(question, answer="あ。" * (LONGEST // 2))).refusal is None
+
+
+async def test_the_name_of_a_package_is_no_secret(school: School) -> None:
+    answer = "pip install sk-learn-contrib, see https://docs.example/?key=value."
+    assert (await school.teach(await school.asked(), answer=answer)).refusal is None
 
 
 async def test_of_two_answers_at_once_the_second_is_told(school: School) -> None:

@@ -258,9 +258,9 @@ class Drawing:
         if message.data["done"]:
             return
 
-        async def save() -> None:
+        async def save(*, anew: bool = False) -> None:
             with saying(self.language):
-                taught = await self.site.web.save(self.who.member, message.id)
+                taught = await self.site.web.save(self.who.member, message.id, anew=anew)
                 if taught.refusal is not None:
                     ui.notify(taught.refusal.to(self.language), type="warning")
 
@@ -269,5 +269,8 @@ class Drawing:
                 await self.site.web.discard(self.who.member, message.id)
 
         with ui.row():
-            ui.button(card_replies.yes(message.data, self.language), on_click=save).props("unelevated no-caps")
+            if yes := card_replies.yes(message.data, self.language):
+                ui.button(yes, on_click=lambda: save()).props("unelevated no-caps")
+            if only := card_replies.only(message.data, self.language):
+                ui.button(only, on_click=lambda: save(anew=True)).props("flat no-caps")
             ui.button(expert_answers.NO.to(self.language), on_click=discard).props("flat no-caps")

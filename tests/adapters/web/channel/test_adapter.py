@@ -461,8 +461,10 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         assert told.text == "@ベン ご質問「鍵はどこ？」に回答が付きました（アキ さんより）:\n\n受付にあります。"
         await here.quiet()
         assert (await here.board.get(BEN, confirm.id)).text == "Saved as the answer. Threads that are told: 1."
-        await here.said("At the gate.", BEN, thread=second.id)  # the card is closed, and the answer is somebody else's
-        assert len(await here.thread(second, "confirm")) == 1 and await here.bot.experts.notices("web") == []
+        await here.said("At the gate.", BEN, thread=second.id)  # the answer is somebody else's
+        _, anew = await here.thread(second, "confirm")
+        assert anew.text.startswith("Is this reply the answer to “鍵はどこ？” now?")
+        assert await here.bot.experts.notices("web") == []
 
 
 async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer(
