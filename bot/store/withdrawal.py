@@ -100,7 +100,8 @@ def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) ->
 
 
 def take_notices_back(db: Connection, turn: str, now: datetime, *, of_page: bool) -> None:
-    """What its asker was told later, of a page or as an expert's answer, is taken away as its steps are."""
+    """Inside the caller's transaction: the notices of a turn, of pages or of experts' answers, are taken away as empty
+    steps are."""
     found = False
     for row in db.execute(select(posts).where(posts.c.about == turn, posts.c.kind == "notice")).all():
         if bool(row.data.get("of_page")) is of_page:
