@@ -57,7 +57,7 @@ from bot.store.schema import (
     traces,
     turns,
 )
-from bot.store.web_messages import expire_messages, forget_author, forget_turns
+from bot.store.web_messages import expire_messages, forget_author, forget_confirms, forget_turns
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
@@ -277,7 +277,10 @@ async def compact(engine: AsyncEngine) -> bool:
 def forget_answer(db: Connection, turn: str) -> None:
     """All that came of a question: its answer and how that came about, votes, misses and what was still to be said.
     What was posted of it is there as before; cards with its words are open again, until they are drawn without."""
-    for about, part, data in _cards_of(db, {*db.scalars(select(questions.c.id).where(questions.c.turn == turn))}):
+    asked = {*db.scalars(select(questions.c.id).where(questions.c.turn == turn))}
+    if asked:
+        forget_confirms(db, asked)
+    for about, part, data in _cards_of(db, asked):
         its = (posts.c.about == about) & (posts.c.kind == "card") & (posts.c.part == part)
         db.execute(update(posts).where(its).values(data={**data, "closed": False}))
     for table in (answers, traces, sources, feedback, questions, notices, refusals):
