@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, or_, select, update
 
 from agent.events import Answered
 from bot.access import readers
@@ -32,15 +32,19 @@ def withdraw(
 ) -> None:
     """Inside the transaction that takes these documents (names by id) from their readers, or from some of them."""
     found = select(turns).where(turns.c.id.in_(select(sources.c.turn).where(sources.c.document.in_(documents))))
-    asked = ((row.id, incoming(row)) for row in db.execute(found))
-    touched = [turn for turn, one in asked if not still_read(_scopes(one))]
+    touched = _no_longer_read(db, found, still_read)
     for at in range(0, len(touched), AT_ONCE):
         withdraw_from(db, touched[at : at + AT_ONCE], documents, now)
     closed = select(turns).join(questions, questions.c.turn == turns.c.id).where(questions.c.answer.in_(documents))
-    told = ((row.id, incoming(row)) for row in db.execute(closed))
-    for turn in [turn for turn, one in told if not still_read(_scopes(one))]:
+    for turn in _no_longer_read(db, closed, still_read):
         take_notices_back(db, turn, now, of_page=False)
     _strip(db, documents.keys())
+
+
+def _no_longer_read(db: Connection, found: Select[Any], still_read: StillRead) -> list[str]:
+    """Of these turns those whose readers may not read it any more."""
+    asked = ((row.id, incoming(row)) for row in db.execute(found))
+    return [turn for turn, one in asked if not still_read(_scopes(one))]
 
 
 def withdraw_from(db: Connection, some: Sequence[str], documents: Mapping[str, str], now: datetime) -> None:
