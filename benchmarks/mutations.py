@@ -2255,6 +2255,14 @@ MUTATIONS = (
         ("    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}\n", ""),
         (f"{WITHDRAWN}::test_the_page_that_came_closest_to_nothing_is_not_named_any_more",),
     ),
+    *(
+        Mutation(f"who is told what: {where}", file, change, ("tests/hostile/test_leaks.py",))
+        for where, file, change in (
+            ("outsiders", "bot/access.py", ("return Readers(here | {EVERYONE})", "return Readers(here | {EVERYONE, TEAM})")),
+            ("pages", "adapters/web/visitor.py", ("return readers_of(self.member)", "return readers_of(MEMBERS[0])")),
+            ("programs", "bot/programs/programs.py", ('Audience("outsiders")', 'Audience("public")')),
+        )
+    ),
     Mutation(
         "empty collections are the team's to see",
         "bot/store/collections.py",
@@ -2366,7 +2374,7 @@ MUTATIONS = (
     Mutation(
         "cards lose what was withdrawn",
         "bot/store/withdrawal.py",
-        ("    _strip(db, documents)\n", ""),
+        ("    _strip(db, documents.keys())\n", ""),
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
     ),
     Mutation(
