@@ -2332,7 +2332,7 @@ MUTATIONS = (
         )
         for where, file, change in (
             ("withdrawn", "bot/store/withdrawal.py", ("    take_notices_back(db, turn, now, of_page=True)\n", "")),
-            ("edited", "bot/store/turns.py", ("    take_notices_back(db, row.id, now, of_page=True)\n", "    pass\n")),
+            ("edited", "bot/store/turns.py", ("    take_notices_back(db, row.id, now, of_page=of_page)\n", "    pass\n")),
             ("Slack", "adapters/slack/turn_view.py", (" for post in taken_back(self._earlier)]", " for post in ()]")),
             ("Discord", "adapters/discord/turn_view.py", ('taken_back(self._saying.parts("notice"))', "[]")),
             ("browser", "adapters/web/channel/digest.py", (', "of_page": notice.of_page}', "}")),

@@ -212,6 +212,22 @@ async def test_what_its_asker_was_told_goes_with_a_deleted_question(place: World
         await until(lambda: place.thread(asked), lambda said: not said)
 
 
+async def test_what_its_asker_was_told_goes_with_the_old_words_of_a_question(place: World) -> None:
+    """It answered those; and who looked for it once it is withdrawn would not find it any more."""
+    async with place.process(misses, answers("Other.")) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Nothing was found.")
+        where = (await it.adapter.find(place.channel)).place
+        (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
+        trace = AuditRecord("slack:U9", "teach", "questions", "answers")
+        await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=TELLING)
+        await until(lambda: place.thread(asked), lambda said: "At pier seven." in said[-1])
+        await place.quiet()
+        await place.edits(asked, "@kotae How long do returns take?")
+        await until(lambda: place.thread(asked), lambda said: "Other." in "".join(said))
+        await until(lambda: place.thread(asked), lambda said: "At pier seven." not in "".join(said))
+
+
 async def test_a_question_deleted_while_it_runs_leaves_nothing(place: World) -> None:
     held = Held()
     async with place.process(held, answers("Other.")) as it:
