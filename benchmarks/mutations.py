@@ -2381,6 +2381,89 @@ MUTATIONS = (
         ("    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}\n", ""),
         (f"{WITHDRAWN}::test_the_page_that_came_closest_to_nothing_is_not_named_any_more",),
     ),
+    *(
+        Mutation(f"who is told what: {where}", file, change, ("tests/hostile/test_leaks.py",))
+        for where, file, change in (
+            ("outsiders", "bot/access.py", ("return Readers(here | {EVERYONE})", "return Readers(here | {EVERYONE, TEAM})")),
+            ("pages", "adapters/web/visitor.py", ("return readers_of(self.member)", "return readers_of(MEMBERS[0])")),
+            ("programs", "bot/programs/programs.py", ('Audience("outsiders")', 'Audience("public")')),
+        )
+    ),
+    Mutation(
+        "empty collections are the team's to see",
+        "bot/store/collections.py",
+        (" and TEAM in readers.scopes)", ")"),
+        ("tests/bot/store/test_store.py::test_collections_count_what_may_be_read",),
+    ),
+    Mutation(
+        "what an asker is shown first names nothing that only the other may read",
+        "bot/unanswered/asking.py",
+        (" if hit.passage.scope in asker.scopes]", "]"),
+        (f"{ASKING}::test_who_asks_is_not_told_what_only_the_one_who_is_asked_may_read",),
+    ),
+    Mutation(
+        "what was answered before an outsider came is not told on",
+        "bot/store/conversations.py",
+        (" if row.hidden else row.answer", " if False else row.answer"),
+        (
+            "tests/hostile/test_disclosure.py"
+            "::test_llm02_what_was_answered_before_an_outsider_came_is_not_told_on",
+        ),
+    ),
+    Mutation(
+        "a digest's card knows the documents that it names",
+        "bot/unanswered/digest_card.py",
+        ('        sources=(*[""] * len(details), " ".join(one.id for one in group.documents)),\n', ""),
+        ("tests/bot/unanswered/test_digest.py::test_a_row_knows_the_documents_that_it_names",),
+    ),
+    Mutation(
+        "a line that names several documents goes with one of them",
+        "bot/store/withdrawal.py",
+        ("if documents.isdisjoint(source.split())", "if source not in documents"),
+        (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
+    ),
+    Mutation(
+        "a card that was closed loses the words of a deleted question",
+        "bot/store/erasure.py",
+        ('values(data={**data, "closed": False})', "values(data=data)"),
+        (f"{CONFORMANCE}::test_a_card_that_was_closed_loses_the_words_of_a_question_that_is_deleted",),
+    ),
+    *(
+        Mutation(
+            f"a question about a reply loses the words of a deleted one: {where}",
+            file,
+            change,
+            (
+                "tests/adapters/test_card_replies.py"
+                "::test_the_words_of_a_question_that_is_deleted_are_not_asked_about_any_more",
+            ),
+        )
+        for where, file, change in (
+            ("platforms", "adapters/shared/digest_cards.py", ("    for one in asked if gone else ():\n", "    for one in ():\n")),
+            ("browser", "bot/store/erasure.py", ("        forget_confirms(db, asked)\n", "        pass\n")),
+        )
+    ),
+    Mutation(
+        "an expert's answer that is withdrawn leaves the threads where it was told",
+        "bot/store/withdrawal.py",
+        ("        take_notices_back(db, turn, now, of_page=False)\n", "        pass\n"),
+        (f"{CONFORMANCE}::test_an_experts_answer_that_is_withdrawn_leaves_the_threads_where_it_was_told",),
+    ),
+    *(
+        Mutation(
+            f"the notice of a page goes: {where}",
+            file,
+            change,
+            (f"{CONFORMANCE}::test_the_notice_of_a_page_goes_with_the_page_and_with_the_answer",),
+        )
+        for where, file, change in (
+            ("withdrawn", "bot/store/withdrawal.py", ("    take_notices_back(db, turn, now, of_page=True)\n", "")),
+            ("edited", "bot/store/turns.py", ("    take_notices_back(db, row.id, now, of_page=of_page)\n", "    pass\n")),
+            ("Slack", "adapters/slack/turn_view.py", (" for post in taken_back(self._earlier)]", " for post in ()]")),
+            ("Discord", "adapters/discord/turn_view.py", ('taken_back(self._saying.parts("notice"))', "[]")),
+            ("browser", "adapters/web/channel/digest.py", (', "of_page": notice.of_page}', "}")),
+        )
+    ),
     Mutation(
         "words asked where outsiders read along",
         "bot/store/searches.py",
@@ -2417,7 +2500,7 @@ MUTATIONS = (
     Mutation(
         "cards lose what was withdrawn",
         "bot/store/withdrawal.py",
-        ("    _strip(db, documents)\n", ""),
+        ("    _strip(db, documents.keys())\n", ""),
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
     ),
     Mutation(

@@ -207,6 +207,11 @@ def has_answer(posts: Iterable[Post]) -> bool:
     return any(post.kind == "answer" and post.message for post in posts)
 
 
+def taken_back(posts: Iterable[Post]) -> list[Post]:
+    """The notices that say what was withdrawn since, and are to be taken away."""
+    return [post for post in posts if post.kind == "notice" and post.data.get("placeholder") and post.message]
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something to be said in a thread outside of any turn: a question asked there has an answer now, or `corrects`
@@ -306,7 +311,8 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """`sources`: of the first details, the ids of the documents that they quote; empty: none."""
+    """`sources`: of the first details, the ids of the documents that they quote or name, with blanks between; empty:
+    none."""
 
     text: str
     details: tuple[str, ...] = ()

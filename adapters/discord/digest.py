@@ -65,7 +65,8 @@ async def tell(context: DiscordContext, notice: Notice) -> None:
 async def _tell(context: DiscordContext, notice: Notice, texts: Sequence[str], *, thread: str | None) -> None:
     """In the thread, or in reply to the question where it has none."""
     for part, text in enumerate(texts):
-        post = Post(notice.turn, "notice", notice.id - part, notice.place, thread)
+        data = {"of_page": notice.of_page}
+        post = Post(notice.turn, "notice", notice.id - part, notice.place, thread, data=data)
         reply_to = None if thread or part else notice.thread
         await say_once(context, post, text, reply_to=reply_to, ping=None if part else notice.author)
 

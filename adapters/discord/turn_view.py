@@ -27,7 +27,7 @@ from adapters.port import ThreadView
 from agent.events import Answered, Step
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Claimed, Post, StepsShown, has_answer
+from bot.types import Claimed, Post, StepsShown, has_answer, taken_back
 from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
@@ -116,6 +116,7 @@ class DiscordThread(ThreadView):
                 await self._saying.delete(post)
             except DiscordError as error:
                 log.info("a part too many of an answer stays: %s", error)
+        await self._delete(taken_back(self._saying.parts("notice")))
         self._answered = True
         if answered.outcome in ("answered", "unknown"):
             sure = answered.outcome == "answered" and not answered.unsure
@@ -129,7 +130,10 @@ class DiscordThread(ThreadView):
     async def remove(self) -> None:
         """See `adapters.port.TurnView.remove`. A thread stays, as others may have written there. Raises StoreError."""
         self._saying.resume(await self._bot.outbox.of(self._turn))
-        for post in (post for kind in ("steps", "answer", "notice") for post in self._saying.parts(kind)):
+        await self._delete([post for kind in ("steps", "answer", "notice") for post in self._saying.parts(kind)])
+
+    async def _delete(self, posts: Sequence[Post]) -> None:
+        for post in posts:
             try:
                 await self._saying.delete(post)
             except UnreachableError:

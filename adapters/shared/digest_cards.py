@@ -10,6 +10,7 @@ from typing import Any
 
 from bot.bot import Bot
 from bot.types import Action, Audience, Card, CardRow, Link, Place, Post
+from bot.unanswered import card_replies
 from bot.unanswered.closing import closing
 from bot.unanswered.digest_card import remaining
 from retrieval.i18n import Language, Text
@@ -81,6 +82,21 @@ async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) 
         return None
     found = await asyncio.to_thread(closing, still)
     return None if found is None else replace(card, data=_data(remaining(row_on(card), found, language)))
+
+
+async def taken_back(bot: Bot, card: Post, language: Language) -> list[Post]:
+    """The questions whether a reply is the answer to what its asker has changed or deleted, as they are from now on:
+    without its words, and settled. Raises StoreError."""
+    gone = await bot.experts.missing(card.data["questions"])
+    asked = [one for thread in (card.message, None) for one in await bot.outbox.confirms(card.place, thread)]
+    found = []
+    for one in asked if gone else ():
+        its = one.data.get("card") == [card.about, card.part] and one.data.get("reference") in gone
+        if its and not card_replies.is_settled(one.data):
+            row = {"text": _TAKEN_BACK.to(language), "details": [], "links": [], "actions": []}
+            data = {**one.data, "discarded": True, "row": row, "questions": [], "closed": True}
+            found.append(replace(one, data=data))
+    return found
 
 
 def _closed(card: Post, gone: Collection[int], language: Language) -> Post:

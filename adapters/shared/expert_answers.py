@@ -343,6 +343,8 @@ class DigestCards:
 
     async def renew(self, card: Post) -> None:
         """Draw a card that was closed elsewhere, or that quoted what was withdrawn."""
+        for confirm in await digest_cards.taken_back(self.bot, card, self.language):
+            await self._redraw(confirm, SETTLED.to(self.language))
         now = await digest_cards.renewed(self.bot, card, await self.audience_of(card.place.channel), self.language)
         if now is not None and card.data.get("stale"):
             await self._redraw(now, WITHDRAWN.to(self.language))

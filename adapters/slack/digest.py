@@ -46,7 +46,8 @@ async def tell(context: SlackContext, notice: Notice) -> None:
     head = expert_answers.heading(notice, asker=f"<@{notice.author}>", question=question, who=who)
     blocks: list[Json] = [{"type": "section", "text": {"type": "mrkdwn", "text": head, "verbatim": True}}]
     blocks += map(section, _pieces(notice.answer))
-    post = Post(notice.turn, "notice", notice.id, notice.place, notice.thread)
+    data = {"of_page": notice.of_page}
+    post = Post(notice.turn, "notice", notice.id, notice.place, notice.thread, data=data)
     try:
         await say_once(context, post, text=head, blocks=blocks)
     except GoneError as error:

@@ -6,7 +6,7 @@ Source: product.md §1; reliability.md R6, R10, R29 and R51; field.md #1-#4 and 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,8 @@ from adapters.slack.transport.idempotency import Mark
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.bot import Bot
 from bot.errors import StoreError
-from bot.types import Claimed, Post, StepsShown, has_answer
+from bot.turns.withdrawal import WITHDRAWN
+from bot.types import Claimed, Post, StepsShown, has_answer, taken_back
 from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
@@ -121,6 +122,7 @@ class SlackThread(TurnView):
             if post.kind == "answer" and post.part >= count and post.message:
                 with suppress(SlackError):
                     await self._slack.delete(self._place.channel, post.message)
+        await self._take_away([post.message or "" for post in taken_back(self._earlier)], WITHDRAWN)
         self._answered = True
 
     async def close(self) -> None:
@@ -148,9 +150,12 @@ class SlackThread(TurnView):
         for post in await self._bot.outbox.of(self._turn):
             with suppress(GoneError):
                 found |= {post.message} if post.message else {*await all_of(self._posts, post.part, post.kind)}
-        for ts in sorted(found):
+        await self._take_away(sorted(found), _DELETED)
+
+    async def _take_away(self, found: Iterable[str], instead: Text) -> None:
+        for ts in found:
             try:
-                await take_away(self._posts, ts, _DELETED.to(self._language))
+                await take_away(self._posts, ts, instead.to(self._language))
             except UnreachableError:
                 raise
             except SlackError as error:

@@ -380,7 +380,7 @@ class KnowledgeBase:
         return await self._shelves.drop_collection(name, readers, language)
 
     async def collections(self, readers: Readers) -> tuple[CollectionInfo, ...]:
-        """The collections with something these readers may read, and the empty ones people made."""
+        """The collections with something these readers may read, and for the team the empty ones people made."""
         return await self._collections.listed(readers)
 
     async def documents(self, readers: Readers, collection: str | None = None) -> list[DocumentRow]:

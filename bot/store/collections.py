@@ -11,7 +11,7 @@ from bot.store.documents import make_collection, new_collection
 from bot.store.engine import execute, rows, write
 from bot.store.schema import collections, documents, moves
 from retrieval.i18n import Language, Text
-from retrieval.types import CollectionInfo, CollectionNotFoundError, Readers
+from retrieval.types import TEAM, CollectionInfo, CollectionNotFoundError, Readers
 
 _UNKNOWN = Text(
     en="There is no collection “{name}” that can be read here. There are: {names}.",
@@ -28,7 +28,8 @@ class Collections:
         self._looks = WriteBatcher(self._look, name="collections-listed")
 
     async def listed(self, readers: Readers) -> tuple[CollectionInfo, ...]:
-        """Those with a document that these readers may read, and the empty ones, by name; others are not named.
+        """Those with a document that these readers may read, and for the team the empty ones, by name; others are not
+        named.
 
         Every turn asks for them and every document is counted, so those that ask together share one look.
         """
@@ -38,7 +39,7 @@ class Collections:
         found = []
         for (name, description), each in parts.items():
             theirs = [row for row in each if row.scope in readers.scopes]
-            if theirs or each[0].scope is None:
+            if theirs or (each[0].scope is None and TEAM in readers.scopes):
                 found.append(
                     CollectionInfo(
                         name=name,

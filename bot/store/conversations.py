@@ -6,15 +6,18 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost, PageChange
+from bot.access import THREAD
 from bot.records import BROWSER, TurnTotals
 from bot.store.engine import Store, at_place, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
+from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Audience, Incoming, Place
+from retrieval.text import language_of
 from retrieval.types import EVERYONE, TEAM, Readers
 
 MAX_EXCHANGES = 10
@@ -36,14 +39,23 @@ class Conversations(Store):
     """Questions with their answers."""
 
     async def history(
-        self, place: Place, thread: str, *, before: int | None = None, since: datetime | None = None
+        self,
+        place: Place,
+        thread: str,
+        readers: Readers,
+        *,
+        before: int | None = None,
+        since: datetime | None = None,
     ) -> tuple[Exchange, ...]:
         """The thread so far, oldest first: at most 10 exchanges and 8,000 characters, the latest of them.
 
-        Turns that failed or were declined say nothing about the subject and are left out. `before` is a turn's
-        sequence. With `since`: what was said at the whole place after that moment, in any thread.
+        Others may read the place than when it was asked there: an answer from documents that are not all theirs, files
+        of threads aside, is withheld. Turns that failed or were declined say nothing about the subject and are left
+        out. `before` is a turn's sequence. With `since`: what was said at the whole place after that moment, in any
+        thread.
         """
         values = asdict(place) | {"thread": thread, "before": _LAST if before is None else before}
+        values["scopes"] = sorted(readers.scopes)
         if since is None:
             found = await rows(self._engine, _HISTORY, values)
         else:
@@ -51,10 +63,11 @@ class Conversations(Store):
         kept: list[Exchange] = []
         room = MAX_CHARACTERS
         for row in found:
-            room -= len(row.question) + len(row.answer)
+            answer = WITHDRAWN.to(language_of(row.question)) if row.hidden else row.answer
+            room -= len(row.question) + len(answer)
             if room < 0:
                 break
-            kept.append(Exchange(question=row.question, answer=row.answer))
+            kept.append(Exchange(question=row.question, answer=answer))
         return tuple(reversed(kept))
 
     async def goes_on(self, message: Incoming, since: datetime) -> bool:
@@ -202,8 +215,13 @@ def incoming(row: Any) -> Incoming:
 _COSTS = tuple(answers.c[name] for name in Cost.__dataclass_fields__)
 _LAST = 2**31 - 1  # the largest sequence that PostgreSQL's INTEGER holds
 _KEEP = answers.insert()
+_HIDDEN = (
+    exists()
+    .where(sources.c.turn == turns.c.id, sources.c.document == documents.c.id)
+    .where(documents.c.scope.not_in(bindparam("scopes", expanding=True)), documents.c.scope.not_like(f"{THREAD}%"))
+)
 _AT_PLACE = (
-    select(turns.c.text.label("question"), answers.c.text.label("answer"))
+    select(turns.c.text.label("question"), answers.c.text.label("answer"), _HIDDEN.label("hidden"))
     .join(answers, answers.c.turn == turns.c.id)
     .where(
         turns.c.platform == bindparam("platform"),

@@ -209,7 +209,7 @@ def _hand_over(db: Connection, copied: Collection[str]) -> None:
 
 
 def _drop_private(db: Connection, left: Iterable[Any]) -> None:
-    """Collections that are empty now that these documents have left them are everybody's to see; but not those whose
+    """Collections that are empty now that these documents have left them are the team's to see; but not those whose
     last one was a private place's: their names and descriptions are its own, and go, too."""
     private = {row.collection for row in left if row.scope not in (TEAM, EVERYONE)}
     used = exists().where(documents.c.collection == collections.c.name)

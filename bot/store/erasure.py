@@ -57,7 +57,7 @@ from bot.store.schema import (
     traces,
     turns,
 )
-from bot.store.web_messages import expire_messages, forget_author, forget_turns
+from bot.store.web_messages import expire_messages, forget_author, forget_confirms, forget_turns
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
@@ -276,7 +276,13 @@ async def compact(engine: AsyncEngine) -> bool:
 
 def forget_answer(db: Connection, turn: str) -> None:
     """All that came of a question: its answer and how that came about, votes, misses and what was still to be said.
-    What was posted of it is there as before."""
+    What was posted of it is there as before; cards with its words are open again, until they are drawn without."""
+    asked = {*db.scalars(select(questions.c.id).where(questions.c.turn == turn))}
+    if asked:
+        forget_confirms(db, asked)
+    for about, part, data in _cards_of(db, asked):
+        its = (posts.c.about == about) & (posts.c.kind == "card") & (posts.c.part == part)
+        db.execute(update(posts).where(its).values(data={**data, "closed": False}))
     for table in (answers, traces, sources, feedback, questions, notices, refusals):
         db.execute(delete(table).where(table.c.turn == turn))
 
@@ -303,12 +309,17 @@ def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
 
 def _delete_cards(db: Connection, asked: Collection[int]) -> None:
     """A digest's card holds the words of the questions it offers, and what was complained of."""
+    for about, part, _ in _cards_of(db, asked):
+        its = (posts.c.about == about) & (posts.c.kind == "card") & (posts.c.part == part)
+        db.execute(delete(posts).where(its))
+
+
+def _cards_of(db: Connection, asked: Collection[int]) -> list[tuple[str, int, Mapping[str, Any]]]:
+    """The cards that offer, or have offered, one of these questions: what they are about, their parts and data."""
     if not asked:
-        return
-    for card in db.execute(select(posts.c.about, posts.c.part, posts.c.data).where(posts.c.kind == "card")).all():
-        if not set(asked).isdisjoint(card.data.get("questions", ())):
-            its = (posts.c.about == card.about) & (posts.c.kind == "card") & (posts.c.part == card.part)
-            db.execute(delete(posts).where(its))
+        return []
+    found = db.execute(select(posts.c.about, posts.c.part, posts.c.data).where(posts.c.kind == "card")).all()
+    return [(row.about, row.part, row.data) for row in found if not {*asked}.isdisjoint(row.data.get("questions", ()))]
 
 
 def _empty_turns(db: Connection, ids: Sequence[str]) -> None:

@@ -34,7 +34,7 @@ from bot.store.leases import free, lease, present, renew
 from bot.store.schema import answers, turns
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.store.withdrawal import empty_steps, posted, withdraw_from
+from bot.store.withdrawal import empty_steps, posted, take_notices_back, withdraw_from
 from bot.types import EDITS, Claimed, Incoming
 from retrieval.text import normalise
 
@@ -284,6 +284,8 @@ class TurnStore:
                 if row.edits >= EDITS or _wording(row.text) == _wording(message.text):
                     return False
                 forget_answer(db, row.id)
+                for of_page in (True, False):
+                    take_notices_back(db, row.id, now, of_page=of_page)
                 values |= {"edits": row.edits + 1, "author": message.author, "link": message.link}
             db.execute(update(turns).where(turns.c.id == row.id).values(values))
             return True

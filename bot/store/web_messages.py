@@ -196,6 +196,11 @@ def forget_turns(db: Connection, turns: Collection[str], questions: Collection[i
         _delete_where(db, ("card", "confirm"), lambda data: not set(questions).isdisjoint(data.get("questions", ())))
 
 
+def forget_confirms(db: Connection, questions: Collection[int]) -> None:
+    """Deletes the questions whether replies are the answer to one of these misses, whose words they hold."""
+    _delete_where(db, ("confirm",), lambda data: data.get("reference") in questions)
+
+
 def forget_author(db: Connection, platform: str, person: str) -> None:
     """Deletes what a person wrote, and what the bot said to them by name. The root of a thread leaves its place."""
     if platform != BROWSER:

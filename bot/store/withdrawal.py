@@ -5,16 +5,17 @@ Source: product.md §3 ("forgotten is gone from every search at once"); reliabil
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, or_, select, update
 
 from agent.events import Answered
 from bot.access import readers
 from bot.store.conversations import answered, changes_json, incoming
-from bot.store.schema import answers, messages, notices, posts, sources, turns
+from bot.store.schema import answers, messages, notices, posts, questions, sources, turns
 from bot.store.traces import scrub
 from bot.turns.withdrawal import without
 from bot.types import Incoming
@@ -31,11 +32,19 @@ def withdraw(
 ) -> None:
     """Inside the transaction that takes these documents (names by id) from their readers, or from some of them."""
     found = select(turns).where(turns.c.id.in_(select(sources.c.turn).where(sources.c.document.in_(documents))))
-    asked = ((row.id, incoming(row)) for row in db.execute(found))
-    touched = [turn for turn, one in asked if not still_read(_scopes(one))]
+    touched = _no_longer_read(db, found, still_read)
     for at in range(0, len(touched), AT_ONCE):
         withdraw_from(db, touched[at : at + AT_ONCE], documents, now)
-    _strip(db, documents)
+    closed = select(turns).join(questions, questions.c.turn == turns.c.id).where(questions.c.answer.in_(documents))
+    for turn in _no_longer_read(db, closed, still_read):
+        take_notices_back(db, turn, now, of_page=False)
+    _strip(db, documents.keys())
+
+
+def _no_longer_read(db: Connection, found: Select[Any], still_read: StillRead) -> list[str]:
+    """Of these turns those whose readers may not read it any more."""
+    asked = ((row.id, incoming(row)) for row in db.execute(found))
+    return [turn for turn, one in asked if not still_read(_scopes(one))]
 
 
 def withdraw_from(db: Connection, some: Sequence[str], documents: Mapping[str, str], now: datetime) -> None:
@@ -86,11 +95,29 @@ def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) ->
     if row is None:
         return
     db.execute(delete(notices).where(notices.c.turn == turn, notices.c.of_page.is_(True)))  # it names pages
+    take_notices_back(db, turn, now, of_page=True)
     before, asked = answered(row), incoming(row)
     after = without(before, names, asked.language or language_of(asked.text))
     if after is before:
         return
     rewrite(db, turn, after, now)
+
+
+def take_notices_back(db: Connection, turn: str, now: datetime, *, of_page: bool) -> None:
+    """Inside the caller's transaction: the notices of a turn, of pages or of experts' answers, are taken away as empty
+    steps are."""
+    found = False
+    for row in db.execute(select(posts).where(posts.c.about == turn, posts.c.kind == "notice")).all():
+        if bool(row.data.get("of_page")) is of_page:
+            its = (posts.c.about == turn) & (posts.c.kind == "notice") & (posts.c.part == row.part)
+            db.execute(update(posts).where(its).values(data={**row.data, "placeholder": True}))
+            found = True
+    for row in db.execute(select(messages).where(messages.c.about == turn, messages.c.kind == "notice")).all():
+        if bool(row.data.get("of_page")) is of_page:
+            db.execute(update(messages).where(messages.c.id == row.id).values(text="", data={}, deleted_at=now))
+            found = True
+    if found:
+        show_again(db, turn, now)
 
 
 def rewrite(db: Connection, turn: str, answer: Answered, now: datetime) -> None:
@@ -114,13 +141,13 @@ def posted(turn: Any) -> ColumnElement[bool]:
     return or_(exists().where(posts.c.about == turn), exists().where(messages.c.about == turn))
 
 
-def _strip(db: Connection, documents: Collection[str]) -> None:
-    """The lines of cards that quote one of them; the cards are drawn anew."""
+def _strip(db: Connection, documents: AbstractSet[str]) -> None:
+    """The lines of cards that quote or name one of them; the cards are drawn anew."""
     quoting = select(posts).where(posts.c.kind == "card", posts.c.data["row"]["sources"].as_string().is_not(None))
     for card in db.execute(quoting).all():
         row: dict[str, Any] = dict(card.data["row"])
         marked = list(zip(row["details"], row["sources"], strict=False))  # older cards lost their lines alone
-        kept = [(line, source) for line, source in marked if source not in documents]
+        kept = [(line, source) for line, source in marked if documents.isdisjoint(source.split())]
         if len(kept) < len(marked):
             row |= {"details": [line for line, _ in kept], "sources": [source for _, source in kept]}
             data = {**card.data, "row": row, "stale": True}

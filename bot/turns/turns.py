@@ -352,7 +352,8 @@ class Turns:
         """The earlier questions and answers of its thread, oldest first, bounded; where it is a direct message outside
         of any thread, those of the last half hour there."""
         since = datetime.now(UTC) - DIRECT if message.direct else None
-        return await self._conversations.history(message.place, message.thread, before=before, since=since)
+        allowed = readers(message.place, message.audience, message.thread)
+        return await self._conversations.history(message.place, message.thread, allowed, before=before, since=since)
 
     async def vote(self, feedback: Feedback) -> Kept | None:
         """Keep, change or take back a vote; a thumbs-down is a miss while it stands. None: no such turn.

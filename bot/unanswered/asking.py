@@ -96,8 +96,12 @@ _CONFIRM_CHANNEL = Text(
     en="Everyone in {name} would read your question “{question}”, a link to this thread, and {pages}.",
     ja="{name} の全員に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。",
 )
-_PAGES = Text(en="the closest passages that may be read there: {names}", ja="そこで読める近い文書（{names}）")
-_NO_PAGES = Text(en="no document", ja="（近い文書はありません）")
+_PAGES = Text(
+    en="the closest passages that may be read there, such as of {names}", ja="そこで読める近い文書（{names} など）"
+)
+_NO_PAGES = Text(
+    en="the closest passages that may be read there, if there are any", ja="そこで読める近い文書（あれば）"
+)
 _ASK_THEM = Text(en="Ask {name}", ja="{name} に聞く")
 
 _FROM = Text(
@@ -300,7 +304,7 @@ class Asking:
             if one.reason == "channel" and not _may_go_to(to, question, kept.asked.place):
                 continue
             if question.scope != TEAM and choice != one.recipient:
-                return await self._confirm(question, one, to)
+                return await self._confirm(question, one, to, readers(kept.asked.place, audience))
             now = self._clock()
             due = now if one.reason == "channel" else self._awake(to, now)
             ask = PersonAsk(kept.turn, question.id, by, one.recipient, one.reason, to.place, now, due)
@@ -390,8 +394,9 @@ class Asking:
 
     # -- in words -----------------------------------------------------------------------------------------------------
 
-    async def _confirm(self, question: Question, one: _Candidate, to: Recipient) -> AskReply:
-        hits = await self._closest(question, to)
+    async def _confirm(self, question: Question, one: _Candidate, to: Recipient, asker: Readers) -> AskReply:
+        """Names no document that is not the `asker`'s to read, and says the same whether there is one."""
+        hits = [hit for hit in await self._closest(question, to) if hit.passage.scope in asker.scopes]
         names = list(dict.fromkeys(shortened(hit.passage.name, NAME) for hit in hits))
         listed = Text(en=", ".join(names), ja="、".join(names))
         text = filled(

@@ -41,6 +41,7 @@ class Closest:
     collection: str
     url: str | None
     relevance: float
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,7 @@ async def _closest(question: str, readers: Readers, search: SearchDocuments) -> 
     nearest: dict[str, Closest] = {}
     for hit in (*found.hits, *found.rejected):
         passage = hit.passage
-        one = Closest(passage.document, passage.collection, passage.url, round(hit.relevance, 2))
+        near = round(hit.relevance, 2)
+        one = Closest(passage.document, passage.collection, passage.url, near, passage.document_id)
         nearest.setdefault(passage.document_id, one)
     return tuple(nearest.values())[:CLOSEST]

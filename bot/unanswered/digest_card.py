@@ -215,16 +215,17 @@ def _row(number: int, group: Group, language: Language) -> CardRow:
     documents = _COMMA.to(language).join(_document(one, language) for one in group.documents)
     closest = _CLOSEST.to(language, documents=documents) if documents else _NOTHING_CLOSE.to(language)
     links = list(filter(None, map(safe_link, group.links)))
+    details = (
+        _COMMA.to(language).join((counted, *reasons)),
+        *_complaints(group.details, language),
+        *what_it_closes(group.closes, group.others, language),
+    )
     return CardRow(
         text=f"{number}. {shortened(group.question, QUESTION)}",
-        details=(
-            _COMMA.to(language).join((counted, *reasons)),
-            *_complaints(group.details, language),
-            *what_it_closes(group.closes, group.others, language),
-            closest,
-        ),
+        details=(*details, closest),
         links=_threads(links, language),
         actions=offers(group.ids, group.reference, language),
+        sources=(*[""] * len(details), " ".join(one.id for one in group.documents)),
     )
 
 

@@ -246,7 +246,8 @@ class MemoryAdapter:
     async def _tell(self, notice: Notice) -> None:
         said = heading(notice, asker=f"@{notice.author}", question=notice.question, who=None)
         told = self._channel.post("kotae", f"{said}\n{notice.answer}", notice.thread)
-        await self._bot.outbox.confirm(Post(notice.turn, "notice", notice.id, CHANNEL, notice.thread, told.id))
+        post = Post(notice.turn, "notice", notice.id, CHANNEL, notice.thread, told.id, {"of_page": notice.of_page})
+        await self._bot.outbox.confirm(post)
         await self._bot.experts.notices.said(notice)
 
     async def _draw(self, card: Post, status: str) -> None:

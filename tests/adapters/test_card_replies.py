@@ -243,7 +243,8 @@ class WebRoom(Room):
         await self.stage.adapter.edit(web_stage.BEN, int(message), text)
 
     async def deletes(self, message: str) -> None:
-        await self.stage.adapter.delete(web_stage.BEN, int(message))
+        author = web_stage.AKI if message == self.asked else web_stage.BEN
+        await self.stage.adapter.delete(author, int(message))
 
     async def presses(self, question: str, label: str, who: str = "ben") -> None:
         shown = next(one for one in await self._said(self.card, "confirm") if one.text.startswith(question))
@@ -567,3 +568,12 @@ async def test_nothing_is_added_to_an_answer_that_was_changed_meanwhile(room: Ro
     await room.presses("Add this", ADD)
     await room.says("Thanks.")  # by when the button has been obeyed
     assert await room.answer() == "It was moved." and (await room.under_card())[1].startswith("Add this")
+
+
+async def test_the_words_of_a_question_that_is_deleted_are_not_asked_about_any_more(room: Room) -> None:
+    await room.says(WIKI)
+    await room.wait_for("Save this reply as the answer to “What is the limit for a hotel?”?")
+    await room.deletes(room.asked)
+    shown = await until(room.under_card, lambda shown: "hotel" not in "".join(shown))
+    assert all("changed or deleted the question" in one for one in shown)
+    assert await room.library.documents.listed(Readers(frozenset({TEAM})), collection="answers") == []

@@ -212,6 +212,22 @@ async def test_what_its_asker_was_told_goes_with_a_deleted_question(place: World
         await until(lambda: place.thread(asked), lambda said: not said)
 
 
+async def test_what_its_asker_was_told_goes_with_the_old_words_of_a_question(place: World) -> None:
+    """It answered those; and who looked for it once it is withdrawn would not find it any more."""
+    async with place.process(misses, answers("Other.")) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Nothing was found.")
+        where = (await it.adapter.find(place.channel)).place
+        (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
+        trace = AuditRecord("slack:U9", "teach", "questions", "answers")
+        await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=TELLING)
+        await until(lambda: place.thread(asked), lambda said: "At pier seven." in said[-1])
+        await place.quiet()
+        await place.edits(asked, "@kotae How long do returns take?")
+        await until(lambda: place.thread(asked), lambda said: "Other." in "".join(said))
+        await until(lambda: place.thread(asked), lambda said: "At pier seven." not in "".join(said))
+
+
 async def test_a_question_deleted_while_it_runs_leaves_nothing(place: World) -> None:
     held = Held()
     async with place.process(held, answers("Other.")) as it:
@@ -262,6 +278,22 @@ async def test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more(p
 
         shown = await until(posted, lambda shown: "key" not in shown and "lunch" not in shown)
         assert "Where do ships moor?" in shown and "has changed or deleted the question" in shown
+
+
+async def test_a_card_that_was_closed_loses_the_words_of_a_question_that_is_deleted(place: World) -> None:
+    async with place.process(misses) as it:
+        asked = await place.says("@kotae Who has the key?")
+        await place.answered(asked, "Nothing was found.")
+        await it.adapter.announce(place.channel, await card_of(it, place, "Who has the key?"), about="digest:1")
+        await until(place.cards, lambda said: "Who has the key?" in "".join(said))
+        card = next(post for post in await it.bot.outbox.of("digest:1") if post.kind == "card")
+        await it.bot.outbox.amend(card, lambda data: {**data, "closed": True})
+        await place.quiet()
+        await place.deletes(asked)
+        await until(place.cards, lambda said: "key" not in "".join(said))
+        assert "has changed or deleted the question" in "".join(await place.cards())
+        (card,) = [post for post in await it.bot.outbox.of("digest:1") if post.kind == "card"]
+        assert card.data["closed"] and "key" not in str(card.data)
 
 
 async def test_another_place_has_no_such_question(place: World) -> None:
@@ -480,15 +512,40 @@ async def test_the_quotation_of_a_withdrawn_document_leaves_cards(place: World) 
         await place.answered(asked, "Not found.")
         shown = await card_of(it, place, "How long do refunds take?")
         (row,) = shown.rows
-        row = replace(row, details=("Asked.", "“The whale starts.”"), sources=("", PLAN.passage.document_id))
+        both = " ".join(hit.passage.document_id for hit in (PIER, PLAN))
+        details = ("Asked.", "“The whale starts.”", "Closest: pier.md, plan.md")
+        row = replace(row, details=details, sources=("", PLAN.passage.document_id, both))
         await it.adapter.announce(place.channel, replace(shown, title="", rows=(row,)), about="ask:1")
-        await until(place.cards, lambda said: "The whale starts" in "".join(said))
+        await until(place.cards, lambda said: "The whale starts" in "".join(said) and "plan.md" in "".join(said))
         await withdrawn(it.data, PLAN)
-        await until(place.cards, lambda said: "The whale starts" not in "".join(said))
+        await until(
+            place.cards, lambda said: "The whale starts" not in "".join(said) and "plan.md" not in "".join(said)
+        )
         (card,) = await place.cards()
         assert WITHDRAWN.en in card and "How long do refunds take?" in card and "Asked." in card
         posts_of = await it.bot.outbox.of("ask:1")
         assert all("stale" not in post.data and not post.data["closed"] for post in posts_of)
+
+
+async def test_an_experts_answer_that_is_withdrawn_leaves_the_threads_where_it_was_told(place: World) -> None:
+    """Also when the bot was away at that time; what was answered before stays."""
+    pairs = "c" * 32
+    async with place.process(misses) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Nothing was found.")
+        where = (await it.adapter.find(place.channel)).place
+        (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
+        trace = AuditRecord("slack:U9", "teach", "questions", "answers")
+        telling = replace(TELLING, documents={TEAM: pairs})
+        await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=telling)
+        await until(lambda: place.thread(asked), lambda said: "At pier seven." in said[-1])
+        await place.quiet()
+    async with database(settings(place.home)) as data:
+        await change(data.engine, lambda db: withdraw(db, {pairs: "Q&A.json"}, datetime.now(UTC)))
+    async with place.process() as it:
+        await until(lambda: place.thread(asked), lambda said: "At pier seven." not in "".join(said))
+        await place.quiet()
+        assert "Nothing was found." in (await place.thread(asked))[-1] and not it.player.asks
 
 
 async def test_a_card_whose_question_is_gone_keeps_no_document_from_being_withdrawn(place: World) -> None:
@@ -564,6 +621,24 @@ async def test_an_answer_says_on_top_what_its_page_says_now_and_its_asker_is_tol
     async with place.process() as it:
         await place.quiet()
         assert await place.thread(asked) == [first, answer, notice]
+
+
+@pytest.mark.parametrize("end", ["withdrawn", "edited"])
+async def test_the_notice_of_a_page_goes_with_the_page_and_with_the_answer(place: World, end: str) -> None:
+    async with place.process(says(*RESTING), answers("Other.")) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "20 days")
+        await page_changes(it, PAGE.replace("20 days", "25 days"))
+        await until(lambda: place.thread(asked), lambda said: len(said) == 3)
+        await place.quiet()
+        if end == "withdrawn":
+            await withdrawn(it.data, PLAN)
+        else:
+            await place.edits(asked, "@kotae How long do returns take?")
+        await until(lambda: place.thread(asked), lambda said: "plan.md" not in "".join(said))
+        await place.quiet()
+        said = "".join(await place.thread(asked))
+        assert (WITHDRAWN.en if end == "withdrawn" else "Other.") in said and "rests on has changed" not in said
 
 
 async def test_an_answer_whose_page_is_gone_from_its_source_stays_and_says_so(place: World) -> None:

@@ -305,7 +305,7 @@ async def test_a_question_taken_back_is_closed_and_is_no_miss(tmp_path: Path) ->
         assert await app.bot.turns.unfinished(PLACE.platform) == []
         assert [event async for event in app.bot.turns.reply(message)] == []
         assert (await app.data.questions.open(app.readers.scopes)).total == 0
-        assert await app.data.conversations.history(message.place, message.thread) == ()
+        assert await app.data.conversations.history(message.place, message.thread, app.readers) == ()
         totals = await app.data.conversations.totals()
         assert totals.outcomes == {"failed": 1}
 

@@ -7,7 +7,7 @@ pair, address, collection and its description. The model asks for all of it and 
 import json
 import logging
 from collections.abc import AsyncIterator
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 import pytest_asyncio
@@ -132,6 +132,16 @@ async def test_llm02_a_private_question_is_elsewhere_only_a_count(house: Stage) 
     assert secret not in told(again)
     same = await house.ask("続きは？", place=PRIVATE, visibility="private", thread="p")
     assert secret in sent(same.calls)
+
+
+@pytest.mark.parametrize("strategy", ["react", "synthesis"])
+async def test_llm02_what_was_answered_before_an_outsider_came_is_not_told_on(house: Stage, strategy: str) -> None:
+    about: dict[str, Any] = {"place": PRIVATE, "thread": f"joined-{strategy}", "strategy": strategy}
+    house.servant.wanted = "鍵"
+    before = await house.ask(QUESTION, visibility="private", **about)
+    assert "private" in seen(told(before))
+    after = await house.ask("予備の鍵は？", visibility="outsiders", **about)
+    assert seen(told(after)) == AUDIENCES["private-with-outsiders"][2]
 
 
 async def test_llm02_words_asked_where_outsiders_read_along_are_nobody_elses(house: Stage) -> None:

@@ -2,8 +2,8 @@
 
 A `card` message has what its post has (`row`, `questions`, `closed`) and a `status` once it is closed; a `confirm` one
 what `bot.unanswered.card_replies` keeps of it (its `card` as a message), the `questions`, and whether it is `done`; a
-`system` one `title`, `lines` and `foot`; a `notice` `who` is told, the `question`, the `answer` and whom it is `by`.
-Source: product.md §4; reliability.md R6, R11 and R19.
+`system` one `title`, `lines` and `foot`; a `notice` `who` is told, the `question`, the `answer`, whom it is `by`, and
+whether it is `of_page`. Source: product.md §4; reliability.md R6, R11 and R19.
 """
 
 import logging
@@ -68,7 +68,8 @@ async def tell(context: WebContext, notice: Notice) -> None:
         who = name_of(notice.by, language) if notice.by else None
         question = shortened(notice.question, 200)
         head = expert_answers.heading(notice, asker=f"@{name_of(notice.author, language)}", question=question, who=who)
-        data = {"who": notice.author, "question": question, "answer": notice.answer, "by": notice.by or ""}
+        data: dict[str, Any] = {"who": notice.author, "question": question, "of_page": notice.of_page}
+        data |= {"answer": notice.answer, "by": notice.by or ""}
         text = f"{head}\n\n{notice.answer}"
         said = BotMessage(notice.place.channel, thread, notice.turn, "notice", text, notice.id, data)
         await context.board.put(said)

@@ -228,7 +228,7 @@ async def test_earlier_turns_of_the_thread_are_the_conversation(start: Start) ->
 
 async def conversation(bot: Bot) -> tuple[Exchange, ...]:
     asked = question()
-    return await Conversations(bot.engine).history(asked.place, asked.thread)
+    return await Conversations(bot.engine).history(asked.place, asked.thread, Readers(frozenset(PUBLIC)))
 
 
 async def test_a_long_conversation_is_bounded(start: Start) -> None:

@@ -430,6 +430,18 @@ async def test_from_a_private_place_its_asker_sees_first_who_gets_what(town: Tow
         assert bool(await town.questions.get([question.id], scopes, place=place)) is seen
 
 
+async def test_who_asks_is_not_told_what_only_the_one_who_is_asked_may_read(town: Town) -> None:
+    """Its existence neither: what they see first says the same without it."""
+    await town.document("team.md", "U5")
+    turn = await town.asked(place=SECRET, seen="private", text="When do we merge?")
+    before = await town.press(turn, place=SECRET, seen="private")
+    theirs = scope_of(Place("slack", "T1", "DU5"))
+    await town.document("diary.md", "U5", scope=theirs)
+    assert await town.press(turn, place=SECRET, seen="private") == before
+    await town.press(turn, place=SECRET, seen="private", choice="slack:U5")
+    assert "diary.md" in said(town.posted[0][1])
+
+
 async def test_what_is_private_goes_to_no_channel_with_more_readers(town: Town) -> None:
     turn = await town.asked(MISS, place=SECRET, seen="private")
     for place, seen in ((DIGEST, "public"), (DIGEST, "private")):

@@ -254,7 +254,7 @@ GROUP = Group(
     3,
     2,
     (("unknown", 2), ("reported", 1)),
-    (Closest("経費.md", "handbook", None, 0.21), Closest("faq.md", "faq", "https://x.y", 0.1)),
+    (Closest("経費.md", "handbook", None, 0.21, "a" * 32), Closest("faq.md", "faq", "https://x.y", 0.1, "b" * 32)),
     ("https://team.example/1", "https://team.example/2"),
     (7, 9),
     7,
@@ -269,6 +269,13 @@ DIGEST = Digest(
     hidden=6,
     most=(MostAsked("有給は何日？", 4, "https://team.example/7"), MostAsked("Where is the key?", 2, None)),
 )
+
+
+def test_a_row_knows_the_documents_that_it_names() -> None:
+    """So that their names go when they are forgotten, or fewer people may read them."""
+    row = card(DIGEST, "en", TOKYO).rows[0]
+    (at,) = [at for at, line in enumerate(row.details) if "faq.md" in line]
+    assert row.sources == (*[""] * at, f"{'a' * 32} {'b' * 32}")
 
 
 def test_a_digest_as_text_in_english() -> None:
@@ -371,7 +378,7 @@ def test_hostile_text_is_data(text: str) -> None:
     group = replace(
         GROUP,
         question=text,
-        documents=(Closest(text, text, None, 0.2),),
+        documents=(Closest(text, text, None, 0.2, "d1"),),
         links=("javascript:alert(1)", "https://a b"),
         details=(f"wrong: {text.splitlines()[0]}",),
     )
@@ -385,7 +392,7 @@ def test_hostile_text_is_data(text: str) -> None:
 
 
 def test_long_questions_are_cut() -> None:
-    group = replace(GROUP, question="長い" * 500, documents=(Closest("n" * 500, "c", None, 0.2),) * CLOSEST)
+    group = replace(GROUP, question="長い" * 500, documents=(Closest("n" * 500, "c", None, 0.2, "d1"),) * CLOSEST)
     row = card(replace(DIGEST, groups=(group,)), "ja", UTC).rows[0]
     assert len(row.text) < 210 and row.text.endswith("…")
     assert len(row.details[1]) < 400
@@ -397,7 +404,7 @@ def test_json_has_everything() -> None:
         "asked": 20, "answered": 15, "missed": 5, "resolved": 1, "reasons": {"unknown": 3, "reported": 2}
     }  # fmt: skip
     assert shown["groups"][0]["documents"][1] == {
-        "document": "faq.md", "collection": "faq", "url": "https://x.y", "relevance": 0.1
+        "document": "faq.md", "collection": "faq", "url": "https://x.y", "relevance": 0.1, "id": "b" * 32
     }  # fmt: skip
     assert (shown["since"], shown["hidden"], shown["more_groups"]) == ("2026-11-16T00:00:00+00:00", 6, 2)
     assert json.loads(json.dumps(shown)) == shown
