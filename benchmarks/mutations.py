@@ -2419,8 +2419,20 @@ MUTATIONS = (
     Mutation(
         "a line that names several documents goes with one of them",
         "bot/store/withdrawal.py",
-        ("if documents.isdisjoint(source.split())", "if source not in documents"),
+        ("if gone.isdisjoint(source.split())", "if source not in gone"),
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
+    ),
+    Mutation(
+        "what was asked most loses the words of a deleted question",
+        "bot/store/erasure.py",
+        ("    strip(db, {turn})\n", ""),
+        (f"{CONFORMANCE}::test_what_is_asked_most_loses_the_words_of_a_question_that_is_taken_back",),
+    ),
+    Mutation(
+        "what was asked most loses the words of who is forgotten",
+        "bot/store/erasure.py",
+        ("    strip(db, {*ids})\n", ""),
+        ("tests/bot/operations/test_retention.py::test_the_words_of_their_question_leave_what_was_asked_most",),
     ),
     Mutation(
         "a card that was closed loses the words of a deleted question",
@@ -2500,7 +2512,7 @@ MUTATIONS = (
     Mutation(
         "cards lose what was withdrawn",
         "bot/store/withdrawal.py",
-        ("    _strip(db, documents.keys())\n", ""),
+        ("    strip(db, documents.keys())\n", ""),
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
     ),
     Mutation(

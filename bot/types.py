@@ -311,8 +311,8 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """`sources`: of the first details, the ids of the documents that they quote or name, with blanks between; empty:
-    none."""
+    """`sources`: of the first details, the ids of the documents that they quote or name, or of the turns whose words
+    they are, with blanks between; empty: none."""
 
     text: str
     details: tuple[str, ...] = ()

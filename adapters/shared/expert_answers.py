@@ -81,6 +81,9 @@ PARTLY_ELSEWHERE = Text(
     en="✅ Other questions of this card were settled elsewhere",
     ja="✅ このカードのほかの質問は、ほかの場所で対応されました",
 )
+_TAKEN_BACK = Text(
+    en="(A question that was changed or deleted is left out.)", ja="（変更または削除された質問は表示していません。）"
+)
 SETTLED = Text(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、回答せずに閉じられました")
 TOLD = Text(
     en="{asker} Your question “{question}” has an answer now{by}:",
@@ -347,7 +350,7 @@ class DigestCards:
             await self._redraw(confirm, SETTLED.to(self.language))
         now = await digest_cards.renewed(self.bot, card, await self.audience_of(card.place.channel), self.language)
         if now is not None and card.data.get("stale"):
-            await self._redraw(now, WITHDRAWN.to(self.language))
+            await self._redraw(now, (WITHDRAWN if card.data["questions"] else _TAKEN_BACK).to(self.language))
         elif now is not None:
             await self._redraw(now, status(now, SETTLED, self.language))
 

@@ -32,6 +32,7 @@ class Totals:
 class PublicQuestion:
     """A question that was put where the whole team reads, answered or not."""
 
+    turn: str
     text: str
     link: str | None
 
@@ -137,11 +138,11 @@ class Digests(Store):
     async def asked(self, period: Period, *, limit: int) -> list[PublicQuestion]:
         """The questions that were answered, or not, in this time in places that the whole team reads, newest first."""
         wanted = (
-            select(turns.c.text, turns.c.link)
+            select(turns.c.id, turns.c.text, turns.c.link)
             .join(answers, answers.c.turn == turns.c.id)
             .where(answers.c.answered_at >= period.since, answers.c.answered_at < period.until)
             .where(turns.c.audience == "public", answers.c.outcome.in_(("answered", "unknown")), turns.c.text != "")
             .order_by(answers.c.answered_at.desc())
             .limit(limit)
         )
-        return [PublicQuestion(row.text, row.link) for row in await rows(self._engine, wanted)]
+        return [PublicQuestion(row.id, row.text, row.link) for row in await rows(self._engine, wanted)]

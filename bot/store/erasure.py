@@ -58,6 +58,7 @@ from bot.store.schema import (
     turns,
 )
 from bot.store.web_messages import expire_messages, forget_author, forget_confirms, forget_turns
+from bot.store.withdrawal import strip
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
@@ -188,7 +189,7 @@ class Erasure:
             ]
         )
         for some in _portions(found, self._batch):
-            await change(self._engine, partial(_delete_turns, ids=[row.id for row in some]))
+            await change(self._engine, partial(_take_back, ids=[row.id for row in some]))
         votes = await self._forget_votes(platform, person)
         added = update(documents).where(documents.c.author == person).values(author="")
         authored = await execute(self._engine, added)
@@ -283,6 +284,7 @@ def forget_answer(db: Connection, turn: str) -> None:
     for about, part, data in _cards_of(db, asked):
         its = (posts.c.about == about) & (posts.c.kind == "card") & (posts.c.part == part)
         db.execute(update(posts).where(its).values(data={**data, "closed": False}))
+    strip(db, {turn})
     for table in (answers, traces, sources, feedback, questions, notices, refusals):
         db.execute(delete(table).where(table.c.turn == turn))
 
@@ -297,6 +299,11 @@ def forget_searches(db: Connection, asked: Sequence[Any]) -> int:
 
 
 _answered = answers.c.turn == turns.c.id
+
+
+def _take_back(db: Connection, ids: Sequence[str]) -> None:
+    strip(db, {*ids})
+    _delete_turns(db, ids)
 
 
 def _delete_turns(db: Connection, ids: Sequence[str]) -> None:

@@ -38,7 +38,7 @@ def withdraw(
     closed = select(turns).join(questions, questions.c.turn == turns.c.id).where(questions.c.answer.in_(documents))
     for turn in _no_longer_read(db, closed, still_read):
         take_notices_back(db, turn, now, of_page=False)
-    _strip(db, documents.keys())
+    strip(db, documents.keys())
 
 
 def _no_longer_read(db: Connection, found: Select[Any], still_read: StillRead) -> list[str]:
@@ -141,13 +141,14 @@ def posted(turn: Any) -> ColumnElement[bool]:
     return or_(exists().where(posts.c.about == turn), exists().where(messages.c.about == turn))
 
 
-def _strip(db: Connection, documents: AbstractSet[str]) -> None:
-    """The lines of cards that quote or name one of them; the cards are drawn anew."""
+def strip(db: Connection, gone: AbstractSet[str]) -> None:
+    """Inside the caller's transaction: the lines of cards go that quote or name one of these documents, or have the
+    words of one of these turns; the cards are drawn anew."""
     quoting = select(posts).where(posts.c.kind == "card", posts.c.data["row"]["sources"].as_string().is_not(None))
     for card in db.execute(quoting).all():
         row: dict[str, Any] = dict(card.data["row"])
         marked = list(zip(row["details"], row["sources"], strict=False))  # older cards lost their lines alone
-        kept = [(line, source) for line, source in marked if documents.isdisjoint(source.split())]
+        kept = [(line, source) for line, source in marked if gone.isdisjoint(source.split())]
         if len(kept) < len(marked):
             row |= {"details": [line for line, _ in kept], "sources": [source for _, source in kept]}
             data = {**card.data, "row": row, "stale": True}

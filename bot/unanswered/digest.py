@@ -69,6 +69,7 @@ class MostAsked:
     question: str
     count: int
     link: str | None  # to the newest thread
+    turns: tuple[str, ...]  # those that put it in these words
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +120,13 @@ async def make_digest(
 async def _most_asked(asked: Sequence[PublicQuestion], grouping: Clustering) -> tuple[MostAsked, ...]:
     groups = [[asked[at] for at in places] for places in await grouping([one.text for one in asked])]
     often = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)[:MOST]
-    return tuple(
-        MostAsked(
-            Counter(one.text for one in group).most_common(1)[0][0],
-            len(group),
-            next((one.link for one in group if one.link), None),
-        )
-        for group in often
-    )
+    return tuple(map(_as_asked, often))
+
+
+def _as_asked(group: Sequence[PublicQuestion]) -> MostAsked:
+    said = Counter(one.text for one in group).most_common(1)[0][0]
+    link = next((one.link for one in group if one.link), None)
+    return MostAsked(said, len(group), link, tuple(one.turn for one in group if one.text == said))
 
 
 async def as_group(asked: Sequence[AskedQuestion], readers: Readers, search: SearchDocuments) -> Group:

@@ -127,7 +127,7 @@ def as_json(digest: Digest) -> dict[str, Any]:
             }
             for group in digest.groups
         ],
-        "most_asked": [asdict(one) for one in digest.most],
+        "most_asked": [{"question": one.question, "count": one.count, "link": one.link} for one in digest.most],
         "minutes_saved": digest.totals.sure * MINUTES,
         "more_groups": digest.more_groups,
         "more_questions": digest.more_questions,
@@ -188,8 +188,12 @@ def _most_asked(most: Sequence[MostAsked], language: Language) -> CardRow:
         _MOST_ASKED.to(language, text=_QUOTED.to(language, text=shortened(one.question, QUESTION)), times=one.count)
         for one in most
     ]
+    links = filter(None, (safe_link(one.link) for one in most))
     return CardRow(
-        _MOST.to(language), tuple(shown), _threads(filter(None, (safe_link(one.link) for one in most)), language)
+        _MOST.to(language),
+        tuple(shown),
+        links=_threads(links, language),
+        sources=tuple(" ".join(one.turns) for one in most),
     )
 
 

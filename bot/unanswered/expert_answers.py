@@ -115,16 +115,16 @@ class Experts:
 
     async def settled(self, platform: str) -> list[Post]:
         """The cards of a platform whose question was closed elsewhere, or of which one is not there any more; `closed`
-        where none of theirs is open any more; and those that quoted a document which was withdrawn (`stale`)."""
-        found = [card for card in await self._outbox.open_cards(platform) if card.data.get("questions")]
+        where none of theirs is open any more; and those that had the words of what was withdrawn (`stale`)."""
+        found = await self._outbox.open_cards(platform)
+        stale = [card for card in found if card.data.get("stale")]
+        found = [card for card in found if card.data.get("questions") and card not in stale]
         ids = {question for card in found for question in card.data["questions"]}
         closed = await self._questions.closed(ids, before=datetime.now(UTC) - SETTLED)
         gone = await self._questions.missing(ids)
         over = [card for card in found if closed.issuperset(card.data["questions"])]
         changed = (card for card in found if card.data.get("reference") in closed or gone & {*card.data["questions"]})
         partly = [card for card in changed if card not in over]
-        stale = [card for card in found if card.data.get("stale")]
-        over, partly = ([card for card in some if card not in stale] for some in (over, partly))
         return [*stale, *(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
 
     async def answer(self, lesson: AnswerGiven) -> AnswerTaken:

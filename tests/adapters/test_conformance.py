@@ -296,6 +296,24 @@ async def test_a_card_that_was_closed_loses_the_words_of_a_question_that_is_dele
         assert card.data["closed"] and "key" not in str(card.data)
 
 
+@pytest.mark.parametrize("edited", [True, False])
+async def test_what_is_asked_most_loses_the_words_of_a_question_that_is_taken_back(place: World, edited: bool) -> None:
+    async with place.process(answers("In the drawer.")) as it:
+        asked = await place.says("@kotae Who has the key?")
+        await place.answered(asked, "In the drawer.")
+        (turn,) = await rows(it.data.engine, select(turns.c.id))
+        row = CardRow("Asked most", ("“Who has the key?”: 2 times", "“And the lamp?”: 2 times"), sources=(turn.id,))
+        await it.adapter.announce(place.channel, Card("Unanswered", (), (row,), ()), about="digest:1")
+        await until(place.cards, lambda said: "Who has the key?" in "".join(said))
+        await place.quiet()
+        await (place.edits(asked, "@kotae Where do ships moor?") if edited else place.deletes(asked))
+        await until(place.cards, lambda said: "key" not in "".join(said))
+        shown = "".join(await place.cards())
+        assert "Asked most" in shown and "lamp" in shown and "changed or deleted is left out" in shown
+        (card,) = [post for post in await it.bot.outbox.of("digest:1") if post.kind == "card"]
+        assert "key" not in str(card.data) and "stale" not in card.data
+
+
 async def test_another_place_has_no_such_question(place: World) -> None:
     async with place.process(answers("30 days.")) as it:
         asked = await place.says(BETTER)

@@ -553,6 +553,16 @@ async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept)
     assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
 
 
+async def test_the_words_of_their_question_leave_what_was_asked_most(kept: Kept) -> None:
+    theirs = await kept.asked(NOW, text="Where is my CANARY badge?", by=PERSON.id)
+    row = {"details": ["CANARY", "How long?"], "sources": [f"{theirs} {'f' * 32}", ""]}
+    data = {"questions": [], "row": row, "closed": False}
+    await Outbox(kept.engine).confirm(Post("digest:1", "card", 0, PLACE, message="0", data=data))
+    await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)
+    (card,) = await Outbox(kept.engine).open_cards("slack")
+    assert card.data["row"]["details"] == ["How long?"] and card.data["stale"]
+
+
 async def test_a_card_that_holds_their_complaint_goes_and_others_stay(kept: Kept) -> None:
     of_others = await kept.asked(NOW, text="How long?", by="U9")
     await Votes(kept.engine).put(Feedback(of_others, PERSON.id, "down", "wrong", "CANARY", at=NOW), TEAM)

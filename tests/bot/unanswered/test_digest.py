@@ -215,9 +215,12 @@ async def test_nobody_is_named(team: Team) -> None:
 
 async def test_what_was_asked_most_is_said_whether_it_was_answered_or_not(team: Team) -> None:
     """Only of what everyone in the team may read, and with what the bot has spared people."""
-    for hours, author in enumerate(("U1", "U2", "U3")):
+    wordings = ("How long do refunds take?", "How long do refunds take?", "how long do refunds take")
+    turns = []
+    for hours, said in enumerate(wordings):
         at = MONDAY - timedelta(days=2) + timedelta(hours=hours)
-        newest = await team.asks("How long do refunds take?", author, missed=False, at=at)
+        turns.append(await team.asks(said, f"U{hours}", missed=False, at=at))
+    newest = turns[-1]
     await team.asks("Where is the key?", missed=False)
     elsewhere: list[tuple[Place, Visibility]] = [(SECRET, "private"), (GENERAL, "outsiders")]
     for place, seen in elsewhere * 4:
@@ -225,7 +228,9 @@ async def test_what_was_asked_most_is_said_whether_it_was_answered_or_not(team: 
     await team.asks("Who pays?")
     await team.asks("Who pays?", at=MONDAY - timedelta(days=8), missed=False)
     digest = await team.digest()
-    assert digest.most == (MostAsked("How long do refunds take?", 3, f"https://team.example/{int(newest)}"),)
+    (most,) = digest.most
+    assert most == replace(most, question=wordings[0], count=3, link=f"https://team.example/{int(newest)}")
+    assert {*most.turns} == {*turns[:2]}
     assert digest.totals.sure == 12
     await Votes(team.engine).put(Feedback(newest, "U9", "down", at=MONDAY - timedelta(hours=1)), "team")
     assert (await team.digest()).totals.sure == 11
@@ -267,7 +272,10 @@ DIGEST = Digest(
     more_groups=2,
     more_questions=4,
     hidden=6,
-    most=(MostAsked("有給は何日？", 4, "https://team.example/7"), MostAsked("Where is the key?", 2, None)),
+    most=(
+        MostAsked("有給は何日？", 4, "https://team.example/7", ("c" * 32, "d" * 32)),
+        MostAsked("Where is the key?", 2, None, ("e" * 32,)),
+    ),
 )
 
 
@@ -276,6 +284,11 @@ def test_a_row_knows_the_documents_that_it_names() -> None:
     row = card(DIGEST, "en", TOKYO).rows[0]
     (at,) = [at for at, line in enumerate(row.details) if "faq.md" in line]
     assert row.sources == (*[""] * at, f"{'a' * 32} {'b' * 32}")
+
+
+def test_a_row_of_what_is_asked_most_knows_whose_words_it_has() -> None:
+    row = card(DIGEST, "en", TOKYO).rows[-1]
+    assert row.sources == (f"{'c' * 32} {'d' * 32}", "e" * 32)
 
 
 def test_a_digest_as_text_in_english() -> None:
@@ -382,7 +395,7 @@ def test_hostile_text_is_data(text: str) -> None:
         links=("javascript:alert(1)", "https://a b"),
         details=(f"wrong: {text.splitlines()[0]}",),
     )
-    most = (MostAsked(text, 3, "javascript:alert(1)"), MostAsked("?", 2, None))
+    most = (MostAsked(text, 3, "javascript:alert(1)", ()), MostAsked("?", 2, None, ()))
     shown = card(replace(DIGEST, groups=(group,), most=most), "en", UTC)
     row = shown.rows[0]
     assert row.links == () and shown.rows[1].links == ()
