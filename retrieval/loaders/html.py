@@ -28,7 +28,7 @@ _CHANGED = re.compile(
 _BESIDE = 8  # elements and texts after such a label, one of which may say the date
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _SILENT = (
-    "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog,"
+    "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog, rt, rp,"
     " button:not([aria-expanded], [aria-controls], h1 *, h2 *, h3 *, h4 *, summary *)"  # those head a fold-out answer
 )
 _AROUND = (
@@ -134,7 +134,7 @@ def _absolute_links(soup: BeautifulSoup) -> None:
 def without_hidden(page: str) -> str:
     """The whole page, for chapters of a book: only scripts and what is hidden are taken out."""
     soup = BeautifulSoup(page, "html.parser")
-    for hidden in [*soup.select("script, style"), *_hidden(soup)]:
+    for hidden in [*soup.select("script, style, rt, rp"), *_hidden(soup)]:
         hidden.extract()
     return str(soup)
 

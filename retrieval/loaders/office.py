@@ -4,6 +4,7 @@ through openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own read
 import datetime
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
@@ -15,8 +16,9 @@ from openpyxl.utils import column_index_from_string  # type: ignore[import-untyp
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
+from retrieval.loaders.implied.drawings import boxes_of, with_diagrams
 from retrieval.loaders.implied.web import mark_superscripts
-from retrieval.loaders.implied.word import written_out
+from retrieval.loaders.implied.word import without_readings_and_pictures, written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
 from retrieval.loaders.tables import Written, names_columns, write_rows
@@ -29,6 +31,12 @@ _CELL = re.compile(r"(?<!\\)\|")
 _BOLD = re.compile(r"\*\*[^*]+\*\*")
 _FIGURE = re.compile(r"\d")
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_SHAPE = re.compile(rb"<p:sp(?:\s[^>]*)?>.*?</p:sp>", re.DOTALL)
+_LOOKS = re.compile(
+    rb"<(?P<name>(?:\w+:)?(?:fonts|fills|borders|cellStyles|dxfs|tableStyles|colors|extLst))\b"
+    rb"(?:[^>]*/>|.*?</(?P=name)\s*>)",
+    re.DOTALL,
+)
 _VANISHED = re.compile(rb"<w:r(?:\s[^>]*)?>(?:(?!</w:r>|<w:r[\s>]).)*?<w:vanish\s*/>.*?</w:r>", re.DOTALL)
 
 
@@ -42,7 +50,7 @@ def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Headings, lists, tables and links of a docx without hidden text, no title of its own, and its date."""
     parts = open_archive(data, ".docx", limits)
     date = stated_by(parts)
-    parts = written_out(parts)
+    parts = written_out(without_readings_and_pictures(with_diagrams(parts)))
     parts = {name: _VANISHED.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
     return _converted(_convert(_WordConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
 
@@ -65,8 +73,17 @@ class _SpreadingConverter(HtmlConverter):
 
 def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Slides of a pptx in order, each under its title, with its notes; no title of the whole; its date."""
-    parts = open_archive(data, ".pptx", limits)
+    parts = with_diagrams(open_archive(data, ".pptx", limits))
+    parts = {
+        name: _SHAPE.sub(_of_a_kind, part) if name.startswith("ppt/slides/") else part for name, part in parts.items()
+    }
     return _converted(_convert(PptxConverter, pack(parts), ".pptx").markdown), "", stated_by(parts)
+
+
+def _of_a_kind(shape: re.Match[bytes]) -> bytes:
+    """A shape without a form, which other programs than PowerPoint write, is a text box: one of no kind is an error."""
+    known = any(mark in shape[0] for mark in (b"<p:ph", b"<a:prstGeom", b"<a:custGeom", b"txBox="))
+    return shape[0] if known else shape[0].replace(b"<p:cNvSpPr", b'<p:cNvSpPr txBox="1"', 1)
 
 
 def read_book(data: bytes, limits: ParsingLimits) -> tuple[str, str]:
@@ -109,7 +126,9 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
     """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last computed,
     and a cell that was merged over several rows is a value of each."""
     archive = open_archive(data, ".xlsx", limits)
-    book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True)
+    archive |= {name: _LOOKS.sub(b"", part) for name, part in archive.items() if name == "xl/styles.xml"}
+    with warnings.catch_warnings(action="ignore"):  # that there is no default style
+        book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True, keep_links=False)
     parts: list[str] = []
     pairs: list[QAPair] = []
     count = 0
@@ -117,7 +136,8 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
         if sheet.sheet_state != "visible":
             continue
         sheet.reset_dimensions()  # the file's own claim may be wrong
-        merged = _MergedCells(archive.get(sheet._worksheet_path.lstrip("/"), b""))
+        part = sheet._worksheet_path.lstrip("/")
+        merged = _MergedCells(archive.get(part, b""))
         rows: list[list[str]] = []
         for number, row in enumerate(sheet.iter_rows(), 1):
             cells = [_cell(cell.value, cell.number_format if cell.value is not None else "") for cell in row]
@@ -129,8 +149,8 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
             if count > limits.rows + len(book.worksheets):
                 raise FileRefused("rows", limit=limits.rows)
         written = write_rows(rows)
-        if written.markdown:
-            parts.append(f"## {sheet.title}\n\n{written.markdown}")
+        if said := "\n\n".join(filter(None, [written.markdown, *boxes_of(archive, part)])):
+            parts.append(f"## {sheet.title}\n\n{said}")
             pairs += written.pairs
     return Written("\n\n".join(parts), tuple(pairs)), stated_by(archive)
 

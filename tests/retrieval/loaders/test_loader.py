@@ -236,6 +236,18 @@ async def test_slides(loader: Loader) -> None:
     assert "| 7 | 8 | 9 |" in english.markdown and "<!--" not in english.markdown
 
 
+async def test_a_shape_of_no_kind_on_a_slide_is_read_with_the_others(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Goals"
+    shape = slide.shapes.add_shape(1, 0, 5_000_000, 100, 100)
+    shape.text_frame.text = "Two regions"
+    shape._element.spPr.remove(shape._element.spPr.prstGeom)
+    file = io.BytesIO()
+    deck.save(file)
+    assert (await loader.load("a.pptx", file.getvalue())).markdown == "# Goals\nTwo regions"
+
+
 async def test_book(loader: Loader) -> None:
     document = await loader.load("a.epub", (FILES / "test.epub").read_bytes())
     assert document.title == "Test EPUB Document"

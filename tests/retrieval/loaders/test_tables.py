@@ -3,7 +3,9 @@
 import datetime
 import io
 import json
-from collections.abc import Iterable, Mapping
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
 
 import openpyxl  # type: ignore[import-untyped]
 import pytest
@@ -15,6 +17,7 @@ from retrieval.loaders.tables import Written, read_csv, write_rows
 from retrieval.types import QAPair
 
 LIMITS = ParsingLimits()
+RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def table(text: str, delimiter: str | None = None, limits: ParsingLimits = LIMITS) -> Written:
@@ -193,6 +196,41 @@ def test_sheets_are_sections_and_rows_are_lines() -> None:
         "## 社員\n\n2026年度 社員一覧\n\n- 名前: 佐藤, 入社日: 2020-04-01, 率: 30\n\n## FAQ\n\nQ: 締め日は？\nA: 毎月5日"
     )
     assert written.pairs == (QAPair("締め日は？", "毎月5日"),)
+
+
+def rewritten(data: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
+    """The workbook with other parts."""
+    after = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(after, "w") as archive:
+        for name in before.namelist():
+            archive.writestr(name, change(name, before.read(name)))
+    return after.getvalue()
+
+
+DATED = workbook({"A": [["入社日", "率"], [datetime.datetime(2020, 4, 1), 1]]})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'<cellStyle name="Normal"', b"<cellStyle"),
+        (b"</fills>", b"<fill/></fills>"),
+        (b"</sheets>", b'</sheets><externalReferences><externalReference r:id="rIdX"/></externalReferences>'),
+    ],
+)
+def test_looks_and_links_of_a_workbook_that_make_no_sense_do_not_matter(before: bytes, after: bytes) -> None:
+    def change(name: str, part: bytes) -> bytes:
+        linked = f'<Relationship Id="rIdX" Type="{RELATED}/externalLink" Target="gone.xml"/></Relationships>'
+        part = part.replace(b"<workbook ", f'<workbook xmlns:r="{RELATED}" '.encode())
+        return part.replace(before, after).replace(b"</Relationships>", linked.encode())
+
+    assert read_workbook(rewritten(DATED, change), LIMITS)[0].markdown == "## A\n\n- 入社日: 2020-04-01, 率: 1"
+
+
+def test_the_strict_form_of_a_workbook_is_read_like_the_usual_one() -> None:
+    usual = re.compile(rb"http://schemas\.openxmlformats\.org/(spreadsheetml|officeDocument)/2006/")
+    strict = rewritten(DATED, lambda name, part: usual.sub(rb"http://purl.oclc.org/ooxml/\1/", part))
+    assert read_workbook(strict, LIMITS) == read_workbook(DATED, LIMITS)
 
 
 def test_a_cell_merged_over_rows_is_a_value_of_each() -> None:

@@ -14,6 +14,11 @@ from retrieval.loaders.office import read_word
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+OFFICE = "http://schemas.openxmlformats.org"
+WP = (
+    f'xmlns:wp="{OFFICE}/drawingml/2006/wordprocessingDrawing" xmlns:a="{OFFICE}/drawingml/2006/main"'
+    f' xmlns:pic="{OFFICE}/drawingml/2006/picture" xmlns:r="{OFFICE}/officeDocument/2006/relationships"'
+)
 CLAUSES = (("decimal", "第%1条"), ("decimalFullWidth", "%2"), ("iroha", "（%3）"))
 
 
@@ -124,3 +129,29 @@ def test_a_raised_figure_is_no_digit_of_the_number_before_it() -> None:
     paragraph = word.add_paragraph("10")
     paragraph.add_run("6").font.superscript = True
     assert read(word) == "10⁶"
+
+
+def test_a_reading_above_a_word_is_no_part_of_it() -> None:
+    word = docx.Document()
+    ruby = "<w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby>"
+    word.add_paragraph("本社は")._p.append(parse_xml(f"<w:r {W}>{ruby}<w:t>都</w:t></w:r>"))
+    assert read(word) == "本社は東京都"
+
+
+@pytest.mark.parametrize("refers", ["r:embed", "r:link"])
+@pytest.mark.parametrize("place", ['TargetMode="External" Target="https://example.com/a.png"', 'Target="NULL"'])
+def test_a_picture_that_is_not_in_the_file_leaves_its_description(refers: str, place: str) -> None:
+    word = docx.Document()
+    word.add_paragraph("Before. ")._p.append(
+        parse_xml(
+            f"<w:r {W} {WP}><w:drawing><wp:inline><wp:docPr id='1' name='p' descr='The plan of the floor'/><a:graphic>"
+            f"<a:graphicData><pic:pic><pic:blipFill><a:blip {refers}='rId99'/></pic:blipFill></pic:pic></a:graphicData>"
+            "</a:graphic></wp:inline></w:drawing></w:r>"
+        )
+    )
+    picture = (
+        f'<Relationship Id="rId99" Type="{OFFICE}/officeDocument/2006/relationships/image" {place}/></Relationships>'
+    )
+    assert read(word, lambda name, part: part.replace(b"</Relationships>", picture.encode())) == (
+        "Before. The plan of the floor"
+    )
