@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 import openpyxl  # type: ignore[import-untyped]
@@ -25,12 +26,19 @@ from retrieval.loaders.tables import Written, names_columns, write_rows
 from retrieval.types import QAPair
 
 _UNDERLINE = re.compile(r"</?u>")
-_STYLES = "p[style-name='Title'] => h1:fresh"  # Word's own title is no heading to its converter
+# Word's own title is no heading to its converter; the headings that it lists with their pages stand in the text.
+_STYLES = "\n".join(
+    ["p[style-name='Title'] => h1:fresh", *(f"p[style-name='toc {n}'] => !" for n in ("heading", *range(1, 10)))]
+)
 _NAMELESS_TABLE = re.compile(r"^\|(?: +\|)+\n(?P<rule>\|(?: -+ \|)+)\n(?P<table>\|.*\|(?:\n\|.*\|){2,})$", re.MULTILINE)
 _CELL = re.compile(r"(?<!\\)\|")
 _BOLD = re.compile(r"\*\*[^*]+\*\*")
 _FIGURE = re.compile(r"\d")
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
+_CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
+_LITERAL = r"(?:\"[^\"]*\"|\\.|[¥￥$€£ ])*"
+_WITH_UNIT = re.compile(rf"(?P<before>{_LITERAL})(?:General|[#,0]*0(?:\.[0#]+)?)(?P<after>{_LITERAL})")
 _SHAPE = re.compile(rb"<p:sp(?:\s[^>]*)?>.*?</p:sp>", re.DOTALL)
 _LOOKS = re.compile(
     rb"<(?P<name>(?:\w+:)?(?:fonts|fills|borders|cellStyles|dxfs|tableStyles|colors|extLst))\b"
@@ -68,6 +76,11 @@ class _SpreadingConverter(HtmlConverter):
         soup = BeautifulSoup(file_stream.read().decode("utf-8"), "html.parser")
         spread_cells(soup)
         mark_superscripts(soup)
+        for link in soup.select('a[href^="#"]'):  # to a heading or a note, which Markdown does not have
+            if link.get_text(strip=True) == "↑":
+                link.extract()
+            else:
+                link.unwrap()
         return super().convert(io.BytesIO(str(soup).encode("utf-8")), stream_info, **kwargs)
 
 
@@ -191,9 +204,22 @@ def _cell(value: object, number_format: str) -> str:
             return value.isoformat(" ", "minutes" if not value.second else "seconds")
         case datetime.date() | datetime.time():
             return value.isoformat()
+        case datetime.timedelta():
+            minutes, seconds = divmod(round(value.total_seconds()), 60)
+            return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
         case int() | float() if "%" in number_format:
             return f"{value * 100:.10g}%"
-        case float():
-            return f"{value:.15g}"
+        case int() | float():
+            before, after = _units(number_format)
+            return f"{before}{value if isinstance(value, int) else f'{value:.15g}'}{after}"
         case _:
             return str(value)
+
+
+@lru_cache(maxsize=1_000)
+def _units(number_format: str) -> tuple[str, str]:
+    """What a number format sets before and behind a number: `#,##0"円"` the yen, `[$€-407]0.00` the euro."""
+    shown = _CURRENCY.sub(r'"\1"', _UNSHOWN.sub("", number_format.split(";")[0]))
+    found = _WITH_UNIT.fullmatch(shown)
+    before, after = (re.sub(r"[\"\\]", "", side).strip() for side in (found.groups() if found else ("", "")))
+    return before, after

@@ -36,6 +36,39 @@ def test_the_delimiter_is_found(delimiter: str) -> None:
     assert table(text).markdown == "- 品名: ペン, 説明: 黒, 赤; 青"
 
 
+@pytest.mark.parametrize(
+    ("names", "row", "line"),
+    [
+        (
+            "区分,令和5年度,,令和6年度,,備考\n,男,女,男,女,",
+            "本庁,10,5,12,6,増員",
+            "区分: 本庁, 令和5年度 男: 10, 令和5年度 女: 5, 令和6年度 男: 12, 令和6年度 女: 6, 備考: 増員",
+        ),
+        (
+            "部署,2025,,,\n,売上,,費用,\n,計画,実績,計画,実績",
+            "営業,1,2,3,4",
+            "部署: 営業, 2025 売上 計画: 1, 2025 売上 実績: 2, 2025 費用 計画: 3, 2025 費用 実績: 4",
+        ),
+        ("氏名,連絡先,,備考", "佐藤,本社,内線あり,なし", "氏名: 佐藤, 連絡先: 本社, 内線あり, 備考: なし"),
+        ("氏名,メモ,", "佐藤,出張,東京", "氏名: 佐藤, メモ: 出張, 東京"),
+    ],
+)
+def test_several_rows_of_names_are_one(names: str, row: str, line: str) -> None:
+    assert table(f"{names}\n{row}\n").markdown == f"- {line}"
+
+
+def test_a_unit_beside_the_title_is_a_part_of_it() -> None:
+    head = "区分,令和5年度,,令和6年度,,備考\n,男,女,男,女,\n"
+    for names in (head, "区分,本庁,支所,分室,他,備考\n"):
+        written = table(f"職員数,,,,（単位：人）,\n{names}計,10,5,12,6,増\n").markdown
+        assert written.startswith("職員数 （単位：人）\n\n- 区分: 計, ") and "備考: 増" in written
+
+
+def test_a_day_is_no_name_of_a_column() -> None:
+    form = "申請日,2026年4月1日,部署,総務部\n氏名,佐藤,内線,100\n"
+    assert table(form).markdown == "- 申請日, 2026年4月1日, 部署, 総務部\n- 氏名, 佐藤, 内線, 100"
+
+
 def test_cells_of_several_lines_stay_in_their_row() -> None:
     assert table('件名,本文\n"a","一行目\n二行目"\n').markdown == "- 件名: a, 本文: 一行目 二行目"
 
@@ -196,6 +229,25 @@ def test_sheets_are_sections_and_rows_are_lines() -> None:
         "## 社員\n\n2026年度 社員一覧\n\n- 名前: 佐藤, 入社日: 2020-04-01, 率: 30\n\n## FAQ\n\nQ: 締め日は？\nA: 毎月5日"
     )
     assert written.pairs == (QAPair("締め日は？", "毎月5日"),)
+
+
+def test_numbers_have_their_units_and_durations_are_hours() -> None:
+    book = openpyxl.Workbook()
+    cells = (
+        (3000, '#,##0"円"', "3000円"),
+        (1.5, '_ "￥"* #,##0.0_ ;_ "￥"* \\-#,##0.0', "￥1.5"),
+        (12, "[$€-407]0.00", "€12"),
+        (7, '"約"0"日"', "約7日"),
+        (5, '#,##0,"千円"', "5"),
+        (10**14, "General", "100000000000000"),
+        (datetime.timedelta(hours=30, minutes=5), "[h]:mm", "30:05"),
+    )
+    for number, (value, form, _) in enumerate(cells, 1):
+        book.active.cell(number, 1, value).number_format = form
+    file = io.BytesIO()
+    book.save(file)
+    lines = read_workbook(file.getvalue(), LIMITS)[0].markdown.splitlines()[2:]
+    assert lines == [f"- {shown}" for _, _, shown in cells]
 
 
 def rewritten(data: bytes, change: Callable[[str, bytes], bytes]) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import docx
 import pytest
 from docx.document import Document as Word
+from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 
 from retrieval.loaders.limits import ParsingLimits
@@ -129,6 +130,18 @@ def test_a_raised_figure_is_no_digit_of_the_number_before_it() -> None:
     paragraph = word.add_paragraph("10")
     paragraph.add_run("6").font.superscript = True
     assert read(word) == "10⁶"
+
+
+def test_the_list_of_contents_and_links_within_the_document_are_left_out() -> None:
+    word = docx.Document()
+    for name in ("TOC Heading", "toc 1"):
+        if name not in word.styles:
+            word.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
+        word.add_paragraph("Leave 3", style=name)
+    word.add_heading("Leave", 1)
+    link = f'<w:hyperlink {W} w:anchor="_Toc1"><w:r><w:t>Pay</w:t></w:r></w:hyperlink>'
+    word.add_paragraph("See ")._p.append(parse_xml(link))
+    assert read(word) == "# Leave\n\nSee Pay"
 
 
 def test_a_reading_above_a_word_is_no_part_of_it() -> None:
