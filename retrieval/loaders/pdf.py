@@ -183,6 +183,10 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     scanned = 0
     for number in range(count):
         page = document[number]
+        if _is_written_on(page):
+            pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
+            page.close()
+            page = document[number]
         words = page.get_textpage()
         text = words.get_text_range().replace("\r\n", "\n").replace("\ufffe", "-\n")  # pdfium's mark for a cut word
         if len("".join(text.split())) < _FEW_WORDS and _has_picture(page):
@@ -207,6 +211,18 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     fields = {name: str(document.get_metadata_value(name) or "").removeprefix("D:")[:8] for name in _DATES}
     document.close()
     return reflow(texts), title, stated((_DATES[name], value) for name, value in fields.items())
+
+
+def _is_written_on(page: pypdfium2.PdfPage) -> bool:
+    """Whether fields of a form or text boxes lie over the page, whose words are not among its own before they are made
+    part of it."""
+    for at in range(pdfium.FPDFPage_GetAnnotCount(page)):
+        over = pdfium.FPDFPage_GetAnnot(page, at)
+        kind = pdfium.FPDFAnnot_GetSubtype(over)
+        pdfium.FPDFPage_CloseAnnot(over)
+        if kind in (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT):
+            return True
+    return False
 
 
 def _has_picture(page: pypdfium2.PdfPage) -> bool:

@@ -116,7 +116,7 @@ def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[li
     """The rows of a csv or tsv file; without a given delimiter, the one that cuts its first lines most evenly."""
     csv.field_size_limit(limits.text * 4)
     if delimiter is None:
-        delimiter = max(",\t;", key=lambda mark: _evenness(text, mark))
+        delimiter = max(",\t;|", key=lambda mark: _evenness(text, mark))
     rows: list[list[str]] = []
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):

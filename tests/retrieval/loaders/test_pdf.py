@@ -152,3 +152,11 @@ def test_a_page_whose_table_cannot_be_read_is_read_without_it() -> None:
 
 def test_tables_do_not_use_up_the_time_for_a_file() -> None:
     assert "|" not in read_pdf(drawn(table), ParsingLimits(cpu=0))[0]
+
+
+def test_what_is_filled_in_on_a_form_is_read() -> None:
+    def write(canvas: Canvas) -> None:
+        canvas.drawString(50, 700, "Name:")
+        canvas.acroForm.textfield(name="name", value="Sato Taro", x=120, y=690, width=200, height=24)
+
+    assert read_pdf(drawn(write), ParsingLimits())[0].split() == ["Name:", "Sato", "Taro"]
