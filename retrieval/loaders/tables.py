@@ -88,7 +88,7 @@ def _joined_names(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
             return []
         names.append(f"{group} {below}" if parted else above)
     joined = any(name not in over for name in names)
-    return names if joined and names_columns([*dict.fromkeys(filter(None, under))]) else []
+    return names if joined and not any(map(_is_value, filter(None, [*over, *under]))) else []
 
 
 def write_records(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Written:
@@ -132,10 +132,12 @@ def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[li
 def names_columns(row: Sequence[str]) -> bool:
     """Whether the cells of a first row look like the names of columns: mostly different, short, and no numbers."""
     names = [cell for cell in row if cell]
-    return len(set(names)) * 2 > len(names) and not any(
-        len(name) > _LONGEST_NAME or _DAY.match(name) or (_NUMBER.fullmatch(name) and not _YEAR.fullmatch(name))
-        for name in names
-    )
+    return len(set(names)) * 2 > len(names) and not any(map(_is_value, names))
+
+
+def _is_value(cell: str) -> bool:
+    number = _NUMBER.fullmatch(cell) and not _YEAR.fullmatch(cell)
+    return bool(number) or len(cell) > _LONGEST_NAME or bool(_DAY.match(cell))
 
 
 def _column(names: Sequence[str], known: frozenset[str]) -> int | None:

@@ -22,9 +22,9 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _RELATIONSHIP = re.compile(rb"<(?:\w+:)?Relationship\b[^>]*>")
 _ATTRIBUTE = re.compile(rb"\b(Id|Type|Target)\s*=\s*[\"']([^\"']*)[\"']")
 _DATA = re.compile(rb"<dgm:relIds\b[^>]*\br:dm=\"([^\"]+)\"")
-_FRAME = re.compile(rb"<p:graphicFrame\b(?:(?!</p:graphicFrame>).)*</p:graphicFrame>", re.DOTALL)
+_FRAME = re.compile(rb"<p:graphicFrame\b(?:(?!</?p:graphicFrame\b).)*</p:graphicFrame>", re.DOTALL)
 _PLACE = re.compile(rb"<p:xfrm\b[^>]*>(.*?)</p:xfrm>", re.DOTALL)
-_DRAWING = re.compile(rb"<w:drawing\b(?:(?!</w:drawing>).)*</w:drawing>", re.DOTALL)
+_DRAWING = re.compile(rb"<w:drawing\b(?:(?!</?w:drawing\b).)*</w:drawing>", re.DOTALL)
 
 Point = tuple[int, str]  # how deep it stands below the whole, from 0, and its words
 
