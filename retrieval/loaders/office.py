@@ -39,6 +39,9 @@ _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, co
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _LITERAL = r"(?:\"[^\"]*\"|\\.|[¥￥$€£ ])*"
 _WITH_UNIT = re.compile(rf"(?P<before>{_LITERAL})(?:General|[#,0]*0(?:\.[0#]+)?)(?P<after>{_LITERAL})")
+_SHOW = re.compile(
+    rb"(?:slideshow|template)(?=(?:\.macroEnabled)?\.main\+xml)"
+)  # python-pptx knows presentations alone
 _SHAPE = re.compile(rb"<p:sp(?:\s[^>]*)?>.*?</p:sp>", re.DOTALL)
 _LOOKS = re.compile(
     rb"<(?P<name>(?:\w+:)?(?:fonts|fills|borders|cellStyles|dxfs|tableStyles|colors|extLst))\b"
@@ -87,6 +90,7 @@ class _SpreadingConverter(HtmlConverter):
 def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Slides of a pptx in order, each under its title, with its notes; no title of the whole; its date."""
     parts = with_diagrams(open_archive(data, ".pptx", limits))
+    parts["[Content_Types].xml"] = _SHOW.sub(b"presentation", parts.get("[Content_Types].xml", b""))
     parts = {
         name: _SHAPE.sub(_of_a_kind, part) if name.startswith("ppt/slides/") else part for name, part in parts.items()
     }
@@ -218,7 +222,7 @@ def _cell(value: object, number_format: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def _units(number_format: str) -> tuple[str, str]:
-    """What a number format sets before and behind a number: `#,##0"円"` the yen, `[$€-407]0.00` the euro."""
+    """Words that a number format sets before and behind a number: `#,##0"円"` the yen, `[$€-407]0.00` the euro."""
     shown = _CURRENCY.sub(r'"\1"', _UNSHOWN.sub("", number_format.split(";")[0]))
     found = _WITH_UNIT.fullmatch(shown)
     before, after = (re.sub(r"[\"\\]", "", side).strip() for side in (found.groups() if found else ("", "")))

@@ -98,7 +98,7 @@ def _points_of(parts: Mapping[str, bytes], name: str, drawn: bytes) -> list[Poin
 
 
 def _points(data: bytes) -> list[Point]:
-    """Those of a diagram that have words, each before its parts."""
+    """Points of a diagram that have words, each before its parts."""
     root = _parsed(data)
     if root is None:
         return []
@@ -131,7 +131,7 @@ def _points(data: bytes) -> list[Point]:
 
 
 def _related(parts: Mapping[str, bytes], name: str) -> dict[str, tuple[str, str]]:
-    """What a part refers to: by identifier the kind, and the name of the other part."""
+    """References of a part: by identifier the kind, and the name of the other part."""
     folder, file = posixpath.split(name)
     related: dict[str, tuple[str, str]] = {}
     for found in _RELATIONSHIP.findall(parts.get(f"{folder}/_rels/{file}.rels", b"")):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import zipfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -246,6 +247,19 @@ async def test_a_shape_of_no_kind_on_a_slide_is_read_with_the_others(loader: Loa
     file = io.BytesIO()
     deck.save(file)
     assert (await loader.load("a.pptx", file.getvalue())).markdown == "# Goals\nTwo regions"
+
+
+@pytest.mark.parametrize("kind", ["slideshow", "template"])
+async def test_shows_and_templates_are_read_like_slides_and_macros_do_not_matter(loader: Loader, kind: str) -> None:
+    after = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(japanese_pptx())) as before, zipfile.ZipFile(after, "w") as archive:
+        for name in before.namelist():
+            part = before.read(name)
+            archive.writestr(
+                name, part.replace(b"presentationml.presentation.main", f"presentationml.{kind}.main".encode())
+            )
+    assert (await loader.load("a.ppsx", after.getvalue())).title == "出張規程の説明"
+    assert (await loader.load("a.docm", japanese_docx())).title == "出張規程"
 
 
 async def test_book(loader: Loader) -> None:
