@@ -317,6 +317,12 @@ MUTATIONS = (
         ("tests/retrieval/loaders/implied/test_word.py::test_a_reading_above_a_word_is_no_part_of_it",),
     ),
     Mutation(
+        "files: words that were moved while Word tracked changes are read",
+        "retrieval/loaders/implied/word.py",
+        ("_WRAPPER.sub(b\"\", _RUBY.sub(rb\"\\1\", part))", "_RUBY.sub(rb\"\\1\", part)"),
+        ("tests/retrieval/loaders/implied/test_word.py::test_words_in_fields_and_moved_words_are_read",),
+    ),
+    Mutation(
         "files: a picture that is not in it does not cost the file",
         "retrieval/loaders/implied/word.py",
         ("_IMAGE.sub(_nowhere, part)", "part"),

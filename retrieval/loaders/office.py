@@ -19,7 +19,7 @@ from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
 from retrieval.loaders.implied.drawings import boxes_of, with_diagrams
 from retrieval.loaders.implied.web import mark_superscripts
-from retrieval.loaders.implied.word import without_readings_and_pictures, written_out
+from retrieval.loaders.implied.word import plainly_written, written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
 from retrieval.loaders.tables import Written, names_columns, write_rows
@@ -61,7 +61,7 @@ def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Headings, lists, tables and links of a docx without hidden text, no title of its own, and its date."""
     parts = open_archive(data, ".docx", limits)
     date = stated_by(parts)
-    parts = written_out(without_readings_and_pictures(with_diagrams(parts)))
+    parts = written_out(plainly_written(with_diagrams(parts)))
     parts = {name: _VANISHED.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
     return _converted(_convert(_WordConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
 

@@ -26,6 +26,7 @@ _HEADING = re.compile(r"(?:heading|見出し) ?\d", re.I)
 _ALTERNATIVES = re.compile(rb"<mc:AlternateContent\b[^>]*>(.*?)</mc:AlternateContent>", re.DOTALL)
 _BOX = re.compile(rb"<w:txbxContent>.*?</w:txbxContent>", re.DOTALL)
 _RUBY = re.compile(rb"<w:ruby>(?:(?!</w:ruby>).)*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re.DOTALL)
+_WRAPPER = re.compile(rb"</?w:(?:fldSimple|moveTo|customXml|dir|bdo)(?:\s[^>]*)?>")
 _IMAGE = re.compile(rb"<Relationship\b[^>]*/image\"[^>]*>")
 _ID = re.compile(rb"\bId=\"[^\"]*\"")
 _BLIP = re.compile(rb"(<a:blip\b(?![^>]*\br:embed=)[^>]*?)\br:link(?==)")
@@ -78,15 +79,16 @@ def written_out(parts: Mapping[str, bytes]) -> dict[str, bytes]:
     return {**parts, "word/document.xml": document}
 
 
-def without_readings_and_pictures(parts: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The parts of a docx in which words stand without the readings above them (ruby), and pictures refer to an empty
-    one: those that are not in the file itself, but on the web or nowhere, would be opened."""
+def plainly_written(parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The parts of a docx in which words stand without the readings above them (ruby), and not in elements of which its
+    converter reads nothing (a simple field, what was moved while changes were tracked). Pictures refer to an empty one:
+    those that are not in the file itself, but on the web or nowhere, would be opened."""
     changed = {**parts, f"word/{_NO_IMAGE}": b""}
     for name, part in parts.items():
         if name.startswith("word/_rels/"):
             changed[name] = _IMAGE.sub(_nowhere, part)
         elif name.startswith("word/"):
-            changed[name] = _BLIP.sub(rb"\1r:embed", _RUBY.sub(rb"\1", part))
+            changed[name] = _BLIP.sub(rb"\1r:embed", _WRAPPER.sub(b"", _RUBY.sub(rb"\1", part)))
     return changed
 
 

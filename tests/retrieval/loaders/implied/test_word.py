@@ -144,6 +144,15 @@ def test_the_list_of_contents_and_links_within_the_document_are_left_out() -> No
     assert read(word) == "# Leave\n\nSee Pay"
 
 
+@pytest.mark.parametrize("element", ["fldSimple w:instr='REF x'", "moveTo w:id='1'", "customXml", "dir", "bdo"])
+def test_words_in_fields_and_moved_words_are_read(element: str) -> None:
+    word = docx.Document()
+    inner = f"<w:{element}><w:r><w:t>12 days</w:t></w:r></w:{element.split()[0]}>"
+    moved = "<w:moveFrom w:id='2'><w:r><w:t>gone</w:t></w:r></w:moveFrom>"
+    word.element.body.insert(0, parse_xml(f"<w:p {W}><w:r><w:t>Leave: </w:t></w:r>{inner}{moved}</w:p>"))
+    assert read(word) == "Leave: 12 days"
+
+
 def test_a_reading_above_a_word_is_no_part_of_it() -> None:
     word = docx.Document()
     ruby = "<w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby>"
