@@ -331,7 +331,7 @@ MUTATIONS = (
     Mutation(
         "files: a shape of no kind does not cost the slides",
         "retrieval/loaders/office.py",
-        ("    return shape[0] if known else", "    return shape[0] if True else"),
+        ("    return shape if known else", "    return shape if True else"),
         ("tests/retrieval/loaders/test_loader.py::test_a_shape_of_no_kind_on_a_slide_is_read_with_the_others",),
     ),
     Mutation(

@@ -42,6 +42,8 @@ _WITH_UNIT = re.compile(rf"(?P<before>{_LITERAL})(?:General|[#,0]*0(?:\.[0#]+)?)
 _SHOW = re.compile(
     rb"(?:slideshow|template)(?=(?:\.macroEnabled)?\.main\+xml)"
 )  # python-pptx knows presentations alone
+_EDGE = re.compile(rb"<p:ph\b[^>]*\btype=\"(sldNum|ftr|dt)\"")
+_RUN = re.compile(rb"<a:t>([^<]*)</a:t>")
 _SHAPE = re.compile(rb"<p:sp(?:\s[^>]*)?>.*?</p:sp>", re.DOTALL)
 _LOOKS = re.compile(
     rb"<(?P<name>(?:\w+:)?(?:fonts|fills|borders|cellStyles|dxfs|tableStyles|colors|extLst))\b"
@@ -91,16 +93,26 @@ def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Slides of a pptx in order, each under its title, with its notes; no title of the whole; its date."""
     parts = with_diagrams(open_archive(data, ".pptx", limits))
     parts["[Content_Types].xml"] = _SHOW.sub(b"presentation", parts.get("[Content_Types].xml", b""))
-    parts = {
-        name: _SHAPE.sub(_of_a_kind, part) if name.startswith("ppt/slides/") else part for name, part in parts.items()
-    }
+    said: set[bytes] = set()
+    for name, part in parts.items():
+        if name.startswith("ppt/slides/"):
+            parts[name] = _SHAPE.sub(lambda shape: _of_a_kind(b"" if _is_repeated(shape[0], said) else shape[0]), part)
     return _converted(_convert(PptxConverter, pack(parts), ".pptx").markdown), "", stated_by(parts)
 
 
-def _of_a_kind(shape: re.Match[bytes]) -> bytes:
+def _is_repeated(shape: bytes, said: set[bytes]) -> bool:
+    """Whether it is the number of a slide, or a date or foot that stands on another slide (in `said`), too."""
+    edge = _EDGE.search(shape)
+    words = b"".join(_RUN.findall(shape)) if edge else b""
+    repeated = edge is not None and (edge[1] == b"sldNum" or words in said)
+    said.add(words)
+    return repeated
+
+
+def _of_a_kind(shape: bytes) -> bytes:
     """A shape without a form, which other programs than PowerPoint write, is a text box: one of no kind is an error."""
-    known = any(mark in shape[0] for mark in (b"<p:ph", b"<a:prstGeom", b"<a:custGeom", b"txBox="))
-    return shape[0] if known else shape[0].replace(b"<p:cNvSpPr", b'<p:cNvSpPr txBox="1"', 1)
+    known = any(mark in shape for mark in (b"<p:ph", b"<a:prstGeom", b"<a:custGeom", b"txBox="))
+    return shape if known else shape.replace(b"<p:cNvSpPr", b'<p:cNvSpPr txBox="1"', 1)
 
 
 def read_book(data: bytes, limits: ParsingLimits) -> tuple[str, str]:

@@ -249,6 +249,23 @@ async def test_a_shape_of_no_kind_on_a_slide_is_read_with_the_others(loader: Loa
     assert (await loader.load("a.pptx", file.getvalue())).markdown == "# Goals\nTwo regions"
 
 
+async def test_the_foot_of_slides_is_read_once_and_their_numbers_are_not(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    for number in (1, 2):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = f"Goals {number}"
+        for kind, words in (("ftr", "Northwind, in confidence"), ("sldNum", f"- {number} -"), ("body", "Grow.")):
+            shape = slide.shapes.add_textbox(0, 5_000_000, 100, 100)
+            shape.text_frame.text = words
+            shape._element.nvSpPr.nvPr.get_or_add_ph().set("type", kind)
+    file = io.BytesIO()
+    deck.save(file)
+    assert (await loader.load("a.pptx", file.getvalue())).markdown.split("\n") == [
+        *("# Goals 1", "Northwind, in confidence", "Grow."),
+        *("", "# Goals 2", "Grow."),
+    ]
+
+
 @pytest.mark.parametrize("kind", ["slideshow", "template"])
 async def test_shows_and_templates_are_read_like_slides_and_macros_do_not_matter(loader: Loader, kind: str) -> None:
     after = io.BytesIO()
