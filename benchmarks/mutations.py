@@ -323,6 +323,12 @@ MUTATIONS = (
         ("tests/retrieval/loaders/implied/test_word.py::test_words_in_fields_and_moved_words_are_read",),
     ),
     Mutation(
+        "files: cells of a page without end tags stay beside each other",
+        "retrieval/loaders/html.py",
+        ("\"lxml\" if any(count > 0 for count in left_open.values()) else \"html.parser\"", "\"html.parser\""),
+        ("tests/retrieval/loaders/test_markdown.py::test_cells_and_items_without_end_tags_stand_beside_each_other",),
+    ),
+    Mutation(
         "files: a picture that is not in it does not cost the file",
         "retrieval/loaders/implied/word.py",
         ("_IMAGE.sub(_nowhere, part)", "part"),

@@ -7,6 +7,7 @@ import pytest
 
 from retrieval.loaders.html import decode_page, readable_part, without_hidden
 from retrieval.loaders.markdown import first_heading, front_matter, plain, tidy, tidy_images
+from retrieval.loaders.office import read_page
 
 FILES = Path(__file__).parents[2] / "files"
 
@@ -159,6 +160,16 @@ def test_readings_above_words_are_no_part_of_them() -> None:
     page = "<p><ruby>東京<rt>とうきょう</rt></ruby>で<ruby>申請<rp>（</rp><rt>しんせい</rt><rp>）</rp></ruby></p>"
     for read in (readable_part(page)[0], without_hidden(page)):
         assert re.sub("<[^>]*>", "", read).strip() == "東京で申請"
+
+
+def test_cells_and_items_without_end_tags_stand_beside_each_other() -> None:
+    page = "<h1>T</h1><table><tr><th>a<th>b<tr><td>1<td>2</table><ul><li>one<li>two</ul>"
+    assert read_page(page.encode())[0].split("\n\n") == ["# T", "| a | b |\n| --- | --- |\n| 1 | 2 |", "* one\n* two"]
+
+
+def test_conditions_of_pages_saved_by_word_are_not_read() -> None:
+    item = "<![if !supportLists]><span>1.</span><![endif]>申請は三日前<!--[if gte mso 9]><xml>x</xml><![endif]-->"
+    assert read_page(f"<p class=MsoListParagraph>{item}<o:p></o:p></p>".encode())[0].strip() == "1.申請は三日前"
 
 
 def test_links_without_a_known_page_keep_their_words_only() -> None:
