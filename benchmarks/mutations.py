@@ -325,7 +325,7 @@ MUTATIONS = (
     Mutation(
         "files: cells of a page without end tags stay beside each other",
         "retrieval/loaders/html.py",
-        ("\"lxml\" if any(count > 0 for count in left_open.values()) else \"html.parser\"", "\"html.parser\""),
+        ("\"lxml\" if unended else \"html.parser\"", "\"html.parser\""),
         ("tests/retrieval/loaders/test_markdown.py::test_cells_and_items_without_end_tags_stand_beside_each_other",),
     ),
     Mutation(

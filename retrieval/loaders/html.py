@@ -21,6 +21,7 @@ _DECLARABLE = re.compile(
     r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5(?:-hkscs)?|gb18030|euc-kr|cp932|cp1252", re.I
 )
 _MAY_STAY_OPEN = re.compile(r"<(/?)(td|th|tr|li|dt|dd)(?=[\s>])", re.I)
+_BODY = re.compile(r"<body[\s>]", re.I)
 _LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
 _CHANGED = re.compile(
     r"\blast[ -](?:updated?|modified|edited|changed)(?:[ ]on|[ ]at)?\s*[:：]?\s*"
@@ -100,11 +101,13 @@ def readable_part(page: str) -> tuple[str, str, str]:
 
 
 def _parsed(page: str) -> BeautifulSoup:
-    """The page, whose cells and items may lack their end tags: for html.parser the next one would stand in them."""
+    """The page, whose cells and items may lack their end tags: html.parser would put the next one into each. lxml knows
+    that they end, but not where a page begins that has no body."""
     left_open: Counter[str] = Counter()
     for end, name in _MAY_STAY_OPEN.findall(page):
         left_open[name.lower()] += -1 if end else 1
-    return BeautifulSoup(page, "lxml" if any(count > 0 for count in left_open.values()) else "html.parser")
+    unended = any(count > 0 for count in left_open.values()) and _BODY.search(page)
+    return BeautifulSoup(page, "lxml" if unended else "html.parser")
 
 
 def _dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:

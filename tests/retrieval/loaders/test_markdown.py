@@ -163,8 +163,13 @@ def test_readings_above_words_are_no_part_of_them() -> None:
 
 
 def test_cells_and_items_without_end_tags_stand_beside_each_other() -> None:
-    page = "<h1>T</h1><table><tr><th>a<th>b<tr><td>1<td>2</table><ul><li>one<li>two</ul>"
+    page = "<body><h1>T</h1><table><tr><th>a<th>b<tr><td>1<td>2</table><ul><li>one<li>two</ul>"
     assert read_page(page.encode())[0].split("\n\n") == ["# T", "| a | b |\n| --- | --- |\n| 1 | 2 |", "* one\n* two"]
+
+
+def test_a_page_without_a_body_keeps_items_without_end_tags() -> None:
+    page = "<title>T</title><section><p>First</p><ul><li>one<li>two</ul></section><div>x</div>"
+    assert {"First", "one", "two", "x"} <= set(read_page(page.encode())[0].split())
 
 
 def test_conditions_of_pages_saved_by_word_are_not_read() -> None:
