@@ -81,7 +81,7 @@ class _SpreadingConverter(HtmlConverter):
         soup = BeautifulSoup(file_stream.read().decode("utf-8"), "html.parser")
         spread_cells(soup)
         mark_superscripts(soup)
-        for link in soup.select('a[href^="#"]'):  # to a heading or a note, which Markdown does not have
+        for link in soup.find_all("a", href=re.compile("^#")):  # to a heading or a note, which Markdown does not have
             if link.get_text(strip=True) == "↑":
                 link.extract()
             else:
