@@ -23,7 +23,7 @@ from retrieval.types import QAPair, Readers
 
 Kind = Literal["expert", "file", "model"]
 
-_TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".xlsx"})
+_TABLES = frozenset({".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".xlsm"})
 _KEPT = 20_000  # pairs in memory
 
 

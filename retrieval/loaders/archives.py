@@ -21,6 +21,7 @@ _ATTACHMENTS = {"embeddings", "media", "fonts"}
 _FOLDERS = {".docx": "word", ".pptx": "ppt", ".xlsx": "xl"}
 _PROPERTY = re.compile(r"<dcterms:(modified|created)\b[^>]*>([^<]+)<")
 _TEMPLATES = {"2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z", "2013-01-27T09:14:16Z"}  # of python-docx, python-pptx
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # Office's "Strict Open XML", which libraries cannot read
 _ENCRYPTED = 0x1 | 0x40
 
 
@@ -124,7 +125,7 @@ def _part(data: bytes, info: zipfile.ZipInfo, start: int, name: str) -> bytes:
     content = _unpacked(info, packed)
     if b"<!ENTITY" in content or b"<!ENTITY" in content.replace(b"\0", b""):
         raise FileRefused("entities")
-    return content
+    return _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
 
 
 def _check_nested(name: str, info: zipfile.ZipInfo, packed: bytes) -> None:

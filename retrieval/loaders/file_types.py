@@ -4,9 +4,18 @@ from pathlib import PurePath
 
 from retrieval.loaders.limits import FileRefused
 
+_VARIANTS = {  # with macros, as templates, as shows: the same within
+    ".docm": ".docx",
+    ".dotx": ".docx",
+    ".pptm": ".pptx",
+    ".potx": ".pptx",
+    ".ppsx": ".pptx",
+    ".xlsm": ".xlsx",
+    ".xltx": ".xlsx",
+}
 SUFFIXES = frozenset(
     {".md", ".markdown", ".txt", ".html", ".htm", ".csv", ".tsv", ".json", ".jsonl", ".pdf", ".docx", ".pptx", ".xlsx"}
-    | {".epub", ".mdx"}
+    | {".epub", ".mdx", *_VARIANTS}
 )
 _ARCHIVES = frozenset({".docx", ".pptx", ".xlsx", ".epub"})
 _OTHERS = {
@@ -44,14 +53,17 @@ def suffix_of(name: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """The ending of a file that can be read. Raises `FileRefused`: type, mail, image, legacy, packed."""
+    """The ending of a file that can be read, or of what it is read like. Raises `FileRefused`: type, mail, image,
+    legacy, packed."""
     suffix = suffix_of(name)
     for reason, suffixes in _OTHERS.items():
         if suffix in suffixes:
             raise FileRefused(reason)
     if suffix not in SUFFIXES:
-        raise FileRefused("type", suffix=suffix or PurePath(name).name, known=", ".join(sorted(SUFFIXES)))
-    return suffix
+        raise FileRefused(
+            "type", suffix=suffix or PurePath(name).name, known=", ".join(sorted(SUFFIXES - _VARIANTS.keys()))
+        )
+    return _VARIANTS.get(suffix, suffix)
 
 
 def check_content(suffix: str, data: bytes) -> None:

@@ -1,13 +1,14 @@
 """A saved web page → the HTML of what a visitor would have read: no scripts, menus or hidden words."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from itertools import islice, takewhile
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
-from bs4.element import Comment, Tag
+from bs4.element import PreformattedString, Tag
 
 from retrieval.loaders.dates import iso_date, stated
 from retrieval.loaders.encodings import decode
@@ -19,6 +20,8 @@ _CODECS |= {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "g
 _DECLARABLE = re.compile(
     r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5(?:-hkscs)?|gb18030|euc-kr|cp932|cp1252", re.I
 )
+_MAY_STAY_OPEN = re.compile(r"<(/?)(td|th|tr|li|dt|dd)(?=[\s>])", re.I)
+_BODY = re.compile(r"<body[\s>]", re.I)
 _LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
 _CHANGED = re.compile(
     r"\blast[ -](?:updated?|modified|edited|changed)(?:[ ]on|[ ]at)?\s*[:：]?\s*"
@@ -28,7 +31,7 @@ _CHANGED = re.compile(
 _BESIDE = 8  # elements and texts after such a label, one of which may say the date
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _SILENT = (
-    "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog,"
+    "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog, rt, rp,"
     " button:not([aria-expanded], [aria-controls], h1 *, h2 *, h3 *, h4 *, summary *)"  # those head a fold-out answer
 )
 _AROUND = (
@@ -81,12 +84,12 @@ def decode_page(data: bytes) -> str:
 
 def readable_part(page: str) -> tuple[str, str, str]:
     """HTML of the main content without what is hidden or around it, the page's title and its date (`""` if none)."""
-    soup = BeautifulSoup(page, "html.parser")
+    soup = _parsed(page)
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     date = stated([*_dates(soup), *_said_dates(soup)])
     styles = "\n".join(style.get_text() for style in soup.find_all("style"))
-    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
-        comment.extract()
+    for unseen in soup.find_all(string=lambda text: isinstance(text, PreformattedString)):
+        unseen.extract()  # comments, and the conditions of pages that Word has saved: <![if !supportLists]>
     bring_together(soup)
     for hidden in [*soup.select(_SILENT), *_hidden(soup), *_hidden_by(styles, soup)]:
         hidden.extract()
@@ -95,6 +98,16 @@ def readable_part(page: str) -> tuple[str, str, str]:
     part = _main(soup)
     headings = part.find_all("h1")
     return str(part), headings[0].get_text(" ", strip=True) if len(headings) == 1 else title, date
+
+
+def _parsed(page: str) -> BeautifulSoup:
+    """The page, whose cells and items may lack their end tags: html.parser would put the next one into each. lxml knows
+    that they end, but not where a page begins that has no body."""
+    left_open: Counter[str] = Counter()
+    for end, name in _MAY_STAY_OPEN.findall(page):
+        left_open[name.lower()] += -1 if end else 1
+    unended = any(count > 0 for count in left_open.values()) and _BODY.search(page)
+    return BeautifulSoup(page, "lxml" if unended else "html.parser")
 
 
 def _dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
@@ -133,8 +146,8 @@ def _absolute_links(soup: BeautifulSoup) -> None:
 
 def without_hidden(page: str) -> str:
     """The whole page, for chapters of a book: only scripts and what is hidden are taken out."""
-    soup = BeautifulSoup(page, "html.parser")
-    for hidden in [*soup.select("script, style"), *_hidden(soup)]:
+    soup = _parsed(page)
+    for hidden in [*soup.select("script, style, rt, rp"), *_hidden(soup)]:
         hidden.extract()
     return str(soup)
 

@@ -22,6 +22,7 @@ _CODE = re.compile(
 _STASHED = re.compile(r"\0(\d+)\0")
 _COMMENT = re.compile(r"<!--(?:.|\n)*?(?:-->|\Z)|^\[//\]:[ \t]*#.*$", re.MULTILINE)
 _SILENT = re.compile(r"<(script|style|template|noscript)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_READING = re.compile(r"<(rt|rp)\b[^>]*>[^<]*(?:</\1\s*>)?", re.IGNORECASE)  # above a word (ruby)
 _HIDDEN = re.compile(
     r"<(\w+)\b[^>]*?(?:\shidden(?=[\s=>])|aria-hidden\s*=\s*[\"']?true|display\s*:\s*none|visibility\s*:\s*hidden"
     r"|font-size\s*:\s*0(?![\d.]*[1-9])|opacity\s*:\s*0(?![\d.]*[1-9]))[^>]*>.*?</\1\s*>",
@@ -94,7 +95,7 @@ def tidy(text: str) -> str:
         return f"\0{len(stash) - 1}\0"
 
     text = _CODE.sub(hide, text.replace("\0", ""))
-    for silent in (_COMMENT, _SILENT, _HIDDEN):
+    for silent in (_COMMENT, _SILENT, _READING, _HIDDEN):
         text = silent.sub("", text)
     text = _SHORT_CODE.sub(_short_code, text)
     text = _ADMONITION.sub(_box, _MODULE.sub("", text))

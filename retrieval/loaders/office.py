@@ -4,7 +4,9 @@ through openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own read
 import datetime
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 import openpyxl  # type: ignore[import-untyped]
@@ -15,20 +17,39 @@ from openpyxl.utils import column_index_from_string  # type: ignore[import-untyp
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
+from retrieval.loaders.implied.drawings import boxes_of, with_diagrams
 from retrieval.loaders.implied.web import mark_superscripts
-from retrieval.loaders.implied.word import written_out
+from retrieval.loaders.implied.word import plainly_written, written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
 from retrieval.loaders.tables import Written, names_columns, write_rows
 from retrieval.types import QAPair
 
 _UNDERLINE = re.compile(r"</?u>")
-_STYLES = "p[style-name='Title'] => h1:fresh"  # Word's own title is no heading to its converter
+# Word's own title is no heading to its converter; the headings that it lists with their pages stand in the text.
+_STYLES = "\n".join(
+    ["p[style-name='Title'] => h1:fresh", *(f"p[style-name='toc {n}'] => !" for n in ("heading", *range(1, 10)))]
+)
 _NAMELESS_TABLE = re.compile(r"^\|(?: +\|)+\n(?P<rule>\|(?: -+ \|)+)\n(?P<table>\|.*\|(?:\n\|.*\|){2,})$", re.MULTILINE)
 _CELL = re.compile(r"(?<!\\)\|")
 _BOLD = re.compile(r"\*\*[^*]+\*\*")
 _FIGURE = re.compile(r"\d")
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
+_CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
+_LITERAL = r"(?:\"[^\"]*\"|\\.|[¥￥$€£ ])*"
+_WITH_UNIT = re.compile(rf"(?P<before>{_LITERAL})(?:General|[#,0]*0(?:\.[0#]+)?)(?P<after>{_LITERAL})")
+_SHOW = re.compile(
+    rb"(?:slideshow|template)(?=(?:\.macroEnabled)?\.main\+xml)"
+)  # python-pptx knows presentations alone
+_EDGE = re.compile(rb"<p:ph\b[^>]*\btype=\"(sldNum|ftr|dt)\"")
+_RUN = re.compile(rb"<a:t>([^<]*)</a:t>")
+_SHAPE = re.compile(rb"<p:sp(?:\s[^>]*)?>.*?</p:sp>", re.DOTALL)
+_LOOKS = re.compile(
+    rb"<(?P<name>(?:\w+:)?(?:fonts|fills|borders|cellStyles|dxfs|tableStyles|colors|extLst))\b"
+    rb"(?:[^>]*/>|.*?</(?P=name)\s*>)",
+    re.DOTALL,
+)
 _VANISHED = re.compile(rb"<w:r(?:\s[^>]*)?>(?:(?!</w:r>|<w:r[\s>]).)*?<w:vanish\s*/>.*?</w:r>", re.DOTALL)
 
 
@@ -42,7 +63,7 @@ def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Headings, lists, tables and links of a docx without hidden text, no title of its own, and its date."""
     parts = open_archive(data, ".docx", limits)
     date = stated_by(parts)
-    parts = written_out(parts)
+    parts = written_out(plainly_written(with_diagrams(parts)))
     parts = {name: _VANISHED.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
     return _converted(_convert(_WordConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
 
@@ -60,13 +81,38 @@ class _SpreadingConverter(HtmlConverter):
         soup = BeautifulSoup(file_stream.read().decode("utf-8"), "html.parser")
         spread_cells(soup)
         mark_superscripts(soup)
+        for link in soup.find_all("a", href=re.compile("^#")):  # to a heading or a note, which Markdown does not have
+            if link.get_text(strip=True) == "↑":
+                link.extract()
+            else:
+                link.unwrap()
         return super().convert(io.BytesIO(str(soup).encode("utf-8")), stream_info, **kwargs)
 
 
 def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     """Slides of a pptx in order, each under its title, with its notes; no title of the whole; its date."""
-    parts = open_archive(data, ".pptx", limits)
+    parts = with_diagrams(open_archive(data, ".pptx", limits))
+    parts["[Content_Types].xml"] = _SHOW.sub(b"presentation", parts.get("[Content_Types].xml", b""))
+    said: set[bytes] = set()
+    for name, part in parts.items():
+        if name.startswith("ppt/slides/"):
+            parts[name] = _SHAPE.sub(lambda shape: _of_a_kind(b"" if _is_repeated(shape[0], said) else shape[0]), part)
     return _converted(_convert(PptxConverter, pack(parts), ".pptx").markdown), "", stated_by(parts)
+
+
+def _is_repeated(shape: bytes, said: set[bytes]) -> bool:
+    """Whether it is the number of a slide, or a date or foot that stands on another slide (in `said`), too."""
+    edge = _EDGE.search(shape)
+    words = b"".join(_RUN.findall(shape)) if edge else b""
+    repeated = edge is not None and (edge[1] == b"sldNum" or words in said)
+    said.add(words)
+    return repeated
+
+
+def _of_a_kind(shape: bytes) -> bytes:
+    """A shape without a form, which other programs than PowerPoint write, is a text box: one of no kind is an error."""
+    known = any(mark in shape for mark in (b"<p:ph", b"<a:prstGeom", b"<a:custGeom", b"txBox="))
+    return shape if known else shape.replace(b"<p:cNvSpPr", b'<p:cNvSpPr txBox="1"', 1)
 
 
 def read_book(data: bytes, limits: ParsingLimits) -> tuple[str, str]:
@@ -109,7 +155,9 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
     """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last computed,
     and a cell that was merged over several rows is a value of each."""
     archive = open_archive(data, ".xlsx", limits)
-    book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True)
+    archive |= {name: _LOOKS.sub(b"", part) for name, part in archive.items() if name == "xl/styles.xml"}
+    with warnings.catch_warnings(action="ignore"):  # that there is no default style
+        book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True, keep_links=False)
     parts: list[str] = []
     pairs: list[QAPair] = []
     count = 0
@@ -117,7 +165,8 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
         if sheet.sheet_state != "visible":
             continue
         sheet.reset_dimensions()  # the file's own claim may be wrong
-        merged = _MergedCells(archive.get(sheet._worksheet_path.lstrip("/"), b""))
+        part = sheet._worksheet_path.lstrip("/")
+        merged = _MergedCells(archive.get(part, b""))
         rows: list[list[str]] = []
         for number, row in enumerate(sheet.iter_rows(), 1):
             cells = [_cell(cell.value, cell.number_format if cell.value is not None else "") for cell in row]
@@ -129,8 +178,8 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
             if count > limits.rows + len(book.worksheets):
                 raise FileRefused("rows", limit=limits.rows)
         written = write_rows(rows)
-        if written.markdown:
-            parts.append(f"## {sheet.title}\n\n{written.markdown}")
+        if said := "\n\n".join(filter(None, [written.markdown, *boxes_of(archive, part)])):
+            parts.append(f"## {sheet.title}\n\n{said}")
             pairs += written.pairs
     return Written("\n\n".join(parts), tuple(pairs)), stated_by(archive)
 
@@ -171,9 +220,22 @@ def _cell(value: object, number_format: str) -> str:
             return value.isoformat(" ", "minutes" if not value.second else "seconds")
         case datetime.date() | datetime.time():
             return value.isoformat()
+        case datetime.timedelta():
+            minutes, seconds = divmod(round(value.total_seconds()), 60)
+            return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
         case int() | float() if "%" in number_format:
             return f"{value * 100:.10g}%"
-        case float():
-            return f"{value:.15g}"
+        case int() | float():
+            before, after = _units(number_format)
+            return f"{before}{value if isinstance(value, int) else f'{value:.15g}'}{after}"
         case _:
             return str(value)
+
+
+@lru_cache(maxsize=1_000)
+def _units(number_format: str) -> tuple[str, str]:
+    """Words that a number format sets before and behind a number: `#,##0"円"` the yen, `[$€-407]0.00` the euro."""
+    shown = _CURRENCY.sub(r'"\1"', _UNSHOWN.sub("", number_format.split(";")[0]))
+    found = _WITH_UNIT.fullmatch(shown)
+    before, after = (re.sub(r"[\"\\]", "", side).strip() for side in (found.groups() if found else ("", "")))
+    return before, after

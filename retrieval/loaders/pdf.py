@@ -2,7 +2,9 @@
 as they stand on the pages become paragraphs: broken sentences and words joined, running heads dropped."""
 
 import io
+import logging
 import re
+import time
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +19,8 @@ from retrieval.loaders.dates import stated
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.sanitize import clean_line
 
+log = logging.getLogger(__name__)
+
 _JAPANESE = r"\u3000-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
 _JAPANESE_END = re.compile(rf"[{_JAPANESE}]$")
 _JAPANESE_START = re.compile(rf"^[{_JAPANESE}]")
@@ -28,6 +32,7 @@ _ITEM = re.compile(
 )
 _NUMBERED = re.compile(r"(?=[(（\d第①-⑳])" + _ITEM.pattern)
 _RULE = re.compile(r"[-=_*~.・─━―]{3,}")
+_LETTER = re.compile(r"[^\W\d_]")
 _HYPHENATED = re.compile(r"(?P<head>[^\W\d_]+)-$")
 _FULL = 0.72  # of the page's usual longest line: shorter lines end on purpose
 _BRIM_FULL = 0.95  # before a capital letter, which may begin a heading
@@ -91,7 +96,8 @@ def _joined(line: str, following: str, known: set[str]) -> str:
 
 
 def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
-    """Without the first and last lines that most pages share but for numbers (heads, feet, page numbers)."""
+    """Without the first and last lines that most pages share but for numbers (heads, feet, page numbers). Of the
+    first page the head stays, and of the last the foot: what only they say, such as the title, is there once."""
     bodies = [[line.strip() for line in page] for page in pages]
     for body in bodies:
         while body and not body[-1]:
@@ -101,28 +107,36 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
     if len(bodies) < _FEWEST_PAGES:
         return bodies
     running: list[str] = []
-    for edge in (0, -1):
+    lost: dict[int, list[str]] = {0: [], -1: []}
+    for edge in lost:
         for _ in range(2):
             shapes = Counter(_shape(body[edge]) for body in bodies if len(body) > 1)
             shape, count = shapes.most_common(1)[0] if shapes else ("", 0)
             if not shape or count < max(_FEWEST_PAGES, len(bodies) * _REPEATED):
                 break
             running.append(shape)
-            _drop(bodies, edge, {shape})
+            lost[edge] += _drop(bodies, edge, {shape})
     # A page with a table is read in another way: what is first elsewhere may be last there, and two lines one.
-    worded = [shape for shape in running if re.search(r"[^\W\d_]", shape)]
+    worded = [shape for shape in running if _LETTER.search(shape)]
     anywhere = {*worded, *map("".join, permutations(running, 2))} if worded else set()
     for edge in (0, 0, -1, -1):
-        _drop(bodies, edge, anywhere)
+        lost[edge] += _drop(bodies, edge, anywhere)
+    bodies[0][:0] = [*lost[0], ""] if lost[0] else []
+    bodies[-1] += ["", *reversed(lost[-1])] if lost[-1] else []
     return bodies
 
 
-def _drop(bodies: list[list[str]], edge: int, shapes: set[str]) -> None:
+def _drop(bodies: list[list[str]], edge: int, shapes: set[str]) -> list[str]:
+    """The lines with words that the first page (`edge` 0) or the last one (-1) loses by it."""
+    lost: list[str] = []
     for body in bodies:
         if len(body) > 1 and _shape(body[edge]) in shapes:
-            body.pop(edge)
+            line = body.pop(edge)
+            if body is bodies[edge] and _LETTER.search(line):
+                lost.append(line)
             while len(body) > 1 and not body[edge]:
                 body.pop(edge)
+    return lost
 
 
 def _shape(line: str) -> str:
@@ -144,6 +158,7 @@ _COLUMNS, _COLUMN_GAP, _ROWS = 3, 50.0, 2  # a table has this many columns, poin
 _FEW_WORDS = 16  # characters: less on a page with a picture is a stamp on a scan
 _WORDS = re.compile(r"\w+")
 _UNMAPPED = re.compile(r"[\ufffd\ue000-\uf8ff]|\(cid:\d+\)")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # the numbers of glyphs, taken for characters
 _DATES = {"ModDate": "modified", "CreationDate": "created"}  # as in D:20260401093000+09'00'
 _MADE_TITLE = re.compile(
     r"^(?:microsoft \w+ - .*|untitled.*|無題.*|(?:document|文書)\s*\d*|.*\.(?:docx?|pptx?|xlsx?|indd|pdf|tex|rtf))$",
@@ -168,6 +183,10 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     scanned = 0
     for number in range(count):
         page = document[number]
+        if _is_written_on(page):
+            pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY)
+            page.close()
+            page = document[number]
         words = page.get_textpage()
         text = words.get_text_range().replace("\r\n", "\n").replace("\ufffe", "-\n")  # pdfium's mark for a cut word
         if len("".join(text.split())) < _FEW_WORDS and _has_picture(page):
@@ -178,11 +197,12 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
         page.close()
     if scanned * 2 > count:
         raise FileRefused("scan", scanned=scanned, pages=count)
-    written = "".join(texts)
-    if len(_UNMAPPED.findall(written)) * 5 > len("".join(written.split())) > 0:
+    written = "".join("".join(texts).split())
+    if len(_UNMAPPED.findall(written)) * 5 > len(written) or len(_CONTROL.findall(written)) * 20 > len(written):
         raise FileRefused("unmapped")
+    enough = time.process_time() + limits.cpu / 2  # beyond it the other pages are read without their tables
     for number in range(count):
-        if tabular[number] and (with_table := _page_with_table(document, number)):
+        if tabular[number] and time.process_time() < enough and (with_table := _page_with_table(document, number)):
             texts[number] = with_table if _in_order(texts[number], with_table) else texts[number]
     title = clean_line(str(document.get_metadata_value("Title") or ""))
     shown = "".join(texts[:1]).split()
@@ -191,6 +211,18 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     fields = {name: str(document.get_metadata_value(name) or "").removeprefix("D:")[:8] for name in _DATES}
     document.close()
     return reflow(texts), title, stated((_DATES[name], value) for name, value in fields.items())
+
+
+def _is_written_on(page: pypdfium2.PdfPage) -> bool:
+    """Whether fields of a form or text boxes lie over the page, whose words are not among its own before they are made
+    part of it."""
+    for at in range(pdfium.FPDFPage_GetAnnotCount(page)):
+        over = pdfium.FPDFPage_GetAnnot(page, at)
+        kind = pdfium.FPDFAnnot_GetSubtype(over)
+        pdfium.FPDFPage_CloseAnnot(over)
+        if kind in (pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT):
+            return True
+    return False
 
 
 def _has_picture(page: pypdfium2.PdfPage) -> bool:
@@ -235,7 +267,11 @@ def _page_with_table(document: pypdfium2.PdfDocument, number: int) -> str:
     alone.save(file)
     alone.close()
     file.seek(0)
-    text = PdfConverter().convert(file, StreamInfo(extension=".pdf")).markdown
+    try:
+        text = PdfConverter().convert(file, StreamInfo(extension=".pdf")).markdown
+    except Exception as error:  # of pdfminer, on pages that other readers show
+        log.info("a page without its table: %s", type(error).__name__)
+        return ""
     if not re.search(r"^\|[ -]*-{3,}[ -]*\|", text, re.MULTILINE):
         return ""
     text = re.sub(r"^\|.*\|$", lambda row: re.sub(r" {2,}", " ", row.group()), text, flags=re.MULTILINE)

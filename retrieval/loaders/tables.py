@@ -14,6 +14,8 @@ _QUESTION = frozenset({"question", "questions", "q", "質問", "ご質問", "質
 _ANSWER = frozenset({"answer", "answers", "a", "回答", "ご回答", "回答文", "回答内容", "答", "答え"})
 _NUMBER = re.compile(r"[-+(]?[¥$€£]?[\d.,/:%\- ]*\d[\d.,/:%\- ]*[%円)]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_DAY = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)\s*(?:\d{1,2}|元))年\s*\d{1,2}月\s*\d{1,2}日")
+_MOST_TITLE_LINES = 2
 _LONGEST_NAME = 60  # of a column; longer cells are values
 
 
@@ -26,21 +28,67 @@ class Written:
 
 
 def write_rows(rows: Iterable[Sequence[str]]) -> Written:
-    """Rows of a sheet: lines above the table stay text, the first full row names the columns if it looks like names.
+    """Rows of a sheet: lines above the table stay text, the first full row names the columns if it looks like names,
+    with the rows under it that name the parts of a column (令和6年度: 男, 女).
 
     A row becomes one line `名前: 佐藤太郎, 年齢: 30`, so that a passage cut from the middle is still understood; a row
     with a question and an answer column becomes `Q: …` / `A: …`, then its other columns.
     """
     filled = [cells for row in rows if any(cells := [cell.strip() for cell in row])]
     widest = max((sum(map(bool, row)) for row in filled), default=0)
-    above: list[str] = []
-    while widest > 1 and filled and sum(map(bool, filled[0])) == 1:
-        above.append(next(filter(None, filled.pop(0))))
+    begin = next((at for at, row in enumerate(filled) if sum(map(bool, row)) > 1), 0) if widest > 1 else 0
+    begin += _title_lines(filled[begin:], widest)
+    above = [" ".join(filter(None, row)) for row in filled[:begin]]
+    filled = filled[begin:]
+    names, count = _names_of_several_rows(filled)
+    filled[:count] = [names] if count else []
     if len(filled) > 1 and names_columns(filled[0]):
         written = write_records(filled[0], filled[1:])
     else:
         written = Written("\n".join("- " + ", ".join(map(_one_line, filter(None, row))) for row in filled))
     return Written("\n\n".join(filter(None, ["\n".join(above), written.markdown])), written.pairs)
+
+
+def _title_lines(rows: Sequence[Sequence[str]], widest: int) -> int:
+    """How many rows above the names of the columns hold less than half as many cells: a title with a date or a unit
+    beside it."""
+    for at, row in enumerate(rows[: _MOST_TITLE_LINES + 1]):
+        _, several = _names_of_several_rows(rows[at:])
+        if several:
+            return at
+        if sum(map(bool, row)) * 2 >= widest:
+            return at if names_columns(row) else 0
+    return 0
+
+
+def _names_of_several_rows(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+    """The names of columns from the first three or two rows, and how many these are; empty and 0 if it is not so."""
+    for count in (3, 2):
+        names = list(rows[count - 1]) if len(rows) > count else []
+        for upper in reversed(rows[: count - 1]):
+            names = _joined_names(upper, names)
+        if names:
+            return names, count
+    return [], 0
+
+
+def _joined_names(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
+    """The names of columns from two rows, where a cell of the upper one stands over several of the lower one, and over
+    nothing else; empty where the second row is no more names. What names the rows, on the left, is in the upper one."""
+    width = max(len(upper), len(lower))
+    over, under = ([*row, *[""] * (width - len(row))] for row in (upper, lower))
+    group = ""
+    names: list[str] = []
+    for at, (above, below) in enumerate(zip(over, under, strict=True)):
+        begins = bool(above) and at + 1 < width and not over[at + 1] and bool(under[at + 1])
+        if above:
+            group = above if begins else ""
+        parted = bool(group) and bool(below)
+        if (at == 0 and begins) or (not parted and below not in ("", above)) or (group and not below):
+            return []
+        names.append(f"{group} {below}" if parted else above)
+    joined = any(name not in over for name in names)
+    return names if joined and not any(map(_is_value, filter(None, [*over, *under]))) else []
 
 
 def write_records(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Written:
@@ -68,7 +116,7 @@ def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[li
     """The rows of a csv or tsv file; without a given delimiter, the one that cuts its first lines most evenly."""
     csv.field_size_limit(limits.text * 4)
     if delimiter is None:
-        delimiter = max(",\t;", key=lambda mark: _evenness(text, mark))
+        delimiter = max(",\t;|", key=lambda mark: _evenness(text, mark))
     rows: list[list[str]] = []
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
@@ -84,9 +132,12 @@ def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[li
 def names_columns(row: Sequence[str]) -> bool:
     """Whether the cells of a first row look like the names of columns: mostly different, short, and no numbers."""
     names = [cell for cell in row if cell]
-    return len(set(names)) * 2 > len(names) and not any(
-        len(name) > _LONGEST_NAME or (_NUMBER.fullmatch(name) and not _YEAR.fullmatch(name)) for name in names
-    )
+    return len(set(names)) * 2 > len(names) and not any(map(_is_value, names))
+
+
+def _is_value(cell: str) -> bool:
+    number = _NUMBER.fullmatch(cell) and not _YEAR.fullmatch(cell)
+    return bool(number) or len(cell) > _LONGEST_NAME or bool(_DAY.match(cell))
 
 
 def _column(names: Sequence[str], known: frozenset[str]) -> int | None:

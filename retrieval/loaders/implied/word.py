@@ -25,6 +25,12 @@ _PLACE = re.compile(r"%(\d)")
 _HEADING = re.compile(r"(?:heading|見出し) ?\d", re.I)
 _ALTERNATIVES = re.compile(rb"<mc:AlternateContent\b[^>]*>(.*?)</mc:AlternateContent>", re.DOTALL)
 _BOX = re.compile(rb"<w:txbxContent>.*?</w:txbxContent>", re.DOTALL)
+_RUBY = re.compile(rb"<w:ruby>(?:(?!</w:ruby>).)*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re.DOTALL)
+_WRAPPER = re.compile(rb"</?w:(?:fldSimple|moveTo|customXml|dir|bdo)(?:\s[^>]*)?>")
+_IMAGE = re.compile(rb"<Relationship\b[^>]*/image\"[^>]*>")
+_ID = re.compile(rb"\bId=\"[^\"]*\"")
+_BLIP = re.compile(rb"(<a:blip\b(?![^>]*\br:embed=)[^>]*?)\br:link(?==)")
+_NO_IMAGE = "media/none.png"
 _LEVELS = 9
 _KANJI = "〇一二三四五六七八九"
 _ROMAN = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
@@ -71,6 +77,24 @@ def written_out(parts: Mapping[str, bytes]) -> dict[str, bytes]:
         if "word/numbering.xml" in parts:
             document = _numbered(_BEFORE_CHANGE.sub(b"", document), _numbering(parts))
     return {**parts, "word/document.xml": document}
+
+
+def plainly_written(parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The parts of a docx in which words stand without the readings above them (ruby), and not in elements of which its
+    converter reads nothing (a simple field, what was moved while changes were tracked). Pictures refer to an empty one:
+    those that are not in the file itself, but on the web or nowhere, would be opened."""
+    changed = {**parts, f"word/{_NO_IMAGE}": b""}
+    for name, part in parts.items():
+        if name.startswith("word/_rels/"):
+            changed[name] = _IMAGE.sub(_nowhere, part)
+        elif name.startswith("word/"):
+            changed[name] = _BLIP.sub(rb"\1r:embed", _WRAPPER.sub(b"", _RUBY.sub(rb"\1", part)))
+    return changed
+
+
+def _nowhere(image: re.Match[bytes]) -> bytes:
+    number = _ID.search(image[0])
+    return b'<Relationship %b Type="image" Target="%b"/>' % (number[0], _NO_IMAGE.encode()) if number else b""
 
 
 def _with_box(found: re.Match[bytes]) -> bytes:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import zipfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -234,6 +235,48 @@ async def test_slides(loader: Loader) -> None:
     )
     english = await loader.load("test.pptx", (FILES / "test.pptx").read_bytes())  # with a chart and pictures
     assert "| 7 | 8 | 9 |" in english.markdown and "<!--" not in english.markdown
+
+
+async def test_a_shape_of_no_kind_on_a_slide_is_read_with_the_others(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Goals"
+    shape = slide.shapes.add_shape(1, 0, 5_000_000, 100, 100)
+    shape.text_frame.text = "Two regions"
+    shape._element.spPr.remove(shape._element.spPr.prstGeom)
+    file = io.BytesIO()
+    deck.save(file)
+    assert (await loader.load("a.pptx", file.getvalue())).markdown == "# Goals\nTwo regions"
+
+
+async def test_the_foot_of_slides_is_read_once_and_their_numbers_are_not(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    for number in (1, 2):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = f"Goals {number}"
+        for kind, words in (("ftr", "Northwind, in confidence"), ("sldNum", f"- {number} -"), ("body", "Grow.")):
+            shape = slide.shapes.add_textbox(0, 5_000_000, 100, 100)
+            shape.text_frame.text = words
+            shape._element.nvSpPr.nvPr.get_or_add_ph().set("type", kind)
+    file = io.BytesIO()
+    deck.save(file)
+    assert (await loader.load("a.pptx", file.getvalue())).markdown.split("\n") == [
+        *("# Goals 1", "Northwind, in confidence", "Grow."),
+        *("", "# Goals 2", "Grow."),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["slideshow", "template"])
+async def test_shows_and_templates_are_read_like_slides_and_macros_do_not_matter(loader: Loader, kind: str) -> None:
+    after = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(japanese_pptx())) as before, zipfile.ZipFile(after, "w") as archive:
+        for name in before.namelist():
+            part = before.read(name)
+            archive.writestr(
+                name, part.replace(b"presentationml.presentation.main", f"presentationml.{kind}.main".encode())
+            )
+    assert (await loader.load("a.ppsx", after.getvalue())).title == "出張規程の説明"
+    assert (await loader.load("a.docm", japanese_docx())).title == "出張規程"
 
 
 async def test_book(loader: Loader) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.loaders.html import decode_page, readable_part
+from retrieval.loaders.html import decode_page, readable_part, without_hidden
 from retrieval.loaders.markdown import first_heading, front_matter, plain, tidy, tidy_images
+from retrieval.loaders.office import read_page
 
 FILES = Path(__file__).parents[2] / "files"
 
@@ -39,6 +40,7 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
         ('See [Gmail]({% page "/gmail" %}).', "See [Gmail](/gmail)."),
         ("a<!-- secret\n\nnote -->b", "ab"),
         ("a<!-- never closed", "a"),
+        ("<ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>へ、<ruby>京<rt>きょう</ruby>へ", "東京へ、京へ"),
         ("[//]: # (a comment)\ntext", "\ntext"),
         ("A <b>bold</b> <span style='x'>word</span><br/>next", "A bold word\nnext"),
         (
@@ -152,6 +154,27 @@ def test_a_page_is_decoded_as_it_declares_or_as_it_looks() -> None:
     assert "日本語の文章です。①" in decode_page(page.format("Shift_JIS").encode("cp932"))
     assert "日本語の文章です。①" in decode_page(page.format("utf-8").encode("cp932"))  # it lies
     assert "日本語の文章です。①" in decode_page(page.format("unknown").encode())
+
+
+def test_readings_above_words_are_no_part_of_them() -> None:
+    page = "<p><ruby>東京<rt>とうきょう</rt></ruby>で<ruby>申請<rp>（</rp><rt>しんせい</rt><rp>）</rp></ruby></p>"
+    for read in (readable_part(page)[0], without_hidden(page)):
+        assert re.sub("<[^>]*>", "", read).strip() == "東京で申請"
+
+
+def test_cells_and_items_without_end_tags_stand_beside_each_other() -> None:
+    page = "<body><h1>T</h1><table><tr><th>a<th>b<tr><td>1<td>2</table><ul><li>one<li>two</ul>"
+    assert read_page(page.encode())[0].split("\n\n") == ["# T", "| a | b |\n| --- | --- |\n| 1 | 2 |", "* one\n* two"]
+
+
+def test_a_page_without_a_body_keeps_items_without_end_tags() -> None:
+    page = "<title>T</title><section><p>First</p><ul><li>one<li>two</ul></section><div>x</div>"
+    assert re.findall(r"\w+", read_page(page.encode())[0]) == ["T", "First", "one", "two", "x"]
+
+
+def test_conditions_of_pages_saved_by_word_are_not_read() -> None:
+    item = "<![if !supportLists]><span>1.</span><![endif]>申請は三日前<!--[if gte mso 9]><xml>x</xml><![endif]-->"
+    assert read_page(f"<p class=MsoListParagraph>{item}<o:p></o:p></p>".encode())[0].strip() == "1.申請は三日前"
 
 
 def test_links_without_a_known_page_keep_their_words_only() -> None:

@@ -1,8 +1,11 @@
 """Lines of a printed page become sentences again."""
 
 import io
+from collections.abc import Callable
 
+import pytest
 from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 from reportlab.platypus import (  # type: ignore[import-untyped]
     BaseDocTemplate,
     Frame,
@@ -12,7 +15,7 @@ from reportlab.platypus import (  # type: ignore[import-untyped]
     Table,
 )
 
-from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.pdf import read_pdf, reflow
 
 
@@ -58,9 +61,9 @@ def test_lists_tables_and_short_lines_keep_their_lines() -> None:
     assert reflow([page]) == page
 
 
-def test_a_sentence_runs_over_the_page_and_heads_and_feet_go() -> None:
+def test_a_sentence_runs_over_the_page_and_heads_and_feet_go_but_for_the_first_head_and_the_last_foot() -> None:
     def page(number: int, body: str) -> str:
-        return f"社外秘 就業規則\n{body}\n- {number} -"
+        return f"社外秘 就業規則\n{body}\n総務部発行\n- {number} -"
 
     full = "従業員は、勤務時間中は職務に専念し、会社の名誉を傷つける行為をしてはならず、また機密"
     pages = [
@@ -68,7 +71,9 @@ def test_a_sentence_runs_over_the_page_and_heads_and_feet_go() -> None:
         page(2, "を漏らしてはならない。\n以上。"),
         page(3, "附則\nこの規則は四月一日から施行する。"),
     ]
-    assert reflow(pages) == f"{full}を漏らしてはならない。\n以上。\n\n附則\nこの規則は四月一日から施行する。"
+    assert reflow(pages) == (
+        f"社外秘 就業規則\n\n{full}を漏らしてはならない。\n以上。\n\n附則\nこの規則は四月一日から施行する。\n\n総務部発行"
+    )
 
 
 def test_drawn_lines_do_not_make_headings() -> None:
@@ -110,3 +115,48 @@ def test_a_table_over_two_columns_of_text_does_not_mix_them() -> None:
     document.build([table, FrameBreak(), Paragraph(left, style), FrameBreak(), Paragraph(right, style)])
     text = read_pdf(file.getvalue(), ParsingLimits())[0]
     assert left in text and right in text and "France 52 140" in text
+
+
+def drawn(write: Callable[[Canvas], None]) -> bytes:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    write(canvas)
+    canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+def test_numbers_of_glyphs_are_not_taken_for_text() -> None:
+    def write(canvas: Canvas) -> None:
+        canvas.drawString(50, 750, "A heading that can be read")
+        codes = "".join(f"\\{number:03o}" for number in (*range(1, 8), *range(14, 32), *range(65, 91)))
+        canvas._code.append(f"BT /F1 12 Tf 50 700 Td ({codes * 3}) Tj ET")
+
+    with pytest.raises(FileRefused) as caught:
+        read_pdf(drawn(write), ParsingLimits())
+    assert caught.value.reason == "unmapped"
+
+
+def table(canvas: Canvas) -> None:
+    for row in range(4):
+        for column in range(4):
+            canvas.drawString(50 + 130 * column, 700 - 20 * row, f"cell{row}{column}")
+
+
+def test_a_page_whose_table_cannot_be_read_is_read_without_it() -> None:
+    whole = drawn(table)
+    broken = whole.replace(b"/Font 1 0 R", b"/ColorSpace << /C [ /ICCBased 1 0 R ] >> /Font 1 0 R")
+    assert read_pdf(whole, ParsingLimits())[0].startswith("| cell00 | cell01 |")
+    assert read_pdf(broken, ParsingLimits())[0].split()[:2] == ["cell00", "cell01"]
+
+
+def test_tables_do_not_use_up_the_time_for_a_file() -> None:
+    assert "|" not in read_pdf(drawn(table), ParsingLimits(cpu=0))[0]
+
+
+def test_what_is_filled_in_on_a_form_is_read() -> None:
+    def write(canvas: Canvas) -> None:
+        canvas.drawString(50, 700, "Name:")
+        canvas.acroForm.textfield(name="name", value="Sato Taro", x=120, y=690, width=200, height=24)
+
+    assert read_pdf(drawn(write), ParsingLimits())[0].split() == ["Name:", "Sato", "Taro"]

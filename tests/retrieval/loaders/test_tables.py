@@ -3,7 +3,9 @@
 import datetime
 import io
 import json
-from collections.abc import Iterable, Mapping
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
 
 import openpyxl  # type: ignore[import-untyped]
 import pytest
@@ -15,6 +17,7 @@ from retrieval.loaders.tables import Written, read_csv, write_rows
 from retrieval.types import QAPair
 
 LIMITS = ParsingLimits()
+RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def table(text: str, delimiter: str | None = None, limits: ParsingLimits = LIMITS) -> Written:
@@ -27,10 +30,43 @@ def test_each_row_says_what_its_values_mean() -> None:
     )
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(delimiter: str) -> None:
     text = f'品名{delimiter}説明\nペン{delimiter}"黒, 赤; 青"\n'
     assert table(text).markdown == "- 品名: ペン, 説明: 黒, 赤; 青"
+
+
+@pytest.mark.parametrize(
+    ("names", "row", "line"),
+    [
+        (
+            "区分,令和5年度,,令和6年度,,備考\n,男,女,男,女,",
+            "本庁,10,5,12,6,増員",
+            "区分: 本庁, 令和5年度 男: 10, 令和5年度 女: 5, 令和6年度 男: 12, 令和6年度 女: 6, 備考: 増員",
+        ),
+        (
+            "部署,2025,,,\n,売上,,費用,\n,計画,実績,計画,実績",
+            "営業,1,2,3,4",
+            "部署: 営業, 2025 売上 計画: 1, 2025 売上 実績: 2, 2025 費用 計画: 3, 2025 費用 実績: 4",
+        ),
+        ("氏名,連絡先,,備考", "佐藤,本社,内線あり,なし", "氏名: 佐藤, 連絡先: 本社, 内線あり, 備考: なし"),
+        ("氏名,メモ,", "佐藤,出張,東京", "氏名: 佐藤, メモ: 出張, 東京"),
+    ],
+)
+def test_several_rows_of_names_are_one(names: str, row: str, line: str) -> None:
+    assert table(f"{names}\n{row}\n").markdown == f"- {line}"
+
+
+def test_a_unit_beside_the_title_is_a_part_of_it() -> None:
+    head = "区分,令和5年度,,令和6年度,,備考\n,男,女,男,女,\n"
+    for names in (head, "区分,本庁,支所,分室,他,備考\n"):
+        written = table(f"職員数,,,,（単位：人）,\n{names}計,10,5,12,6,増\n").markdown
+        assert written.startswith("職員数 （単位：人）\n\n- 区分: 計, ") and "備考: 増" in written
+
+
+def test_a_day_is_no_name_of_a_column() -> None:
+    form = "申請日,2026年4月1日,部署,総務部\n氏名,佐藤,内線,100\n"
+    assert table(form).markdown == "- 申請日, 2026年4月1日, 部署, 総務部\n- 氏名, 佐藤, 内線, 100"
 
 
 def test_cells_of_several_lines_stay_in_their_row() -> None:
@@ -193,6 +229,60 @@ def test_sheets_are_sections_and_rows_are_lines() -> None:
         "## 社員\n\n2026年度 社員一覧\n\n- 名前: 佐藤, 入社日: 2020-04-01, 率: 30\n\n## FAQ\n\nQ: 締め日は？\nA: 毎月5日"
     )
     assert written.pairs == (QAPair("締め日は？", "毎月5日"),)
+
+
+def test_numbers_have_their_units_and_durations_are_hours() -> None:
+    book = openpyxl.Workbook()
+    cells = (
+        (3000, '#,##0"円"', "3000円"),
+        (1.5, '_ "￥"* #,##0.0_ ;_ "￥"* \\-#,##0.0', "￥1.5"),
+        (12, "[$€-407]0.00", "€12"),
+        (7, '"約"0"日"', "約7日"),
+        (5, '#,##0,"千円"', "5"),
+        (10**14, "General", "100000000000000"),
+        (datetime.timedelta(hours=30, minutes=5), "[h]:mm", "30:05"),
+    )
+    for number, (value, form, _) in enumerate(cells, 1):
+        book.active.cell(number, 1, value).number_format = form
+    file = io.BytesIO()
+    book.save(file)
+    lines = read_workbook(file.getvalue(), LIMITS)[0].markdown.splitlines()[2:]
+    assert lines == [f"- {shown}" for _, _, shown in cells]
+
+
+def rewritten(data: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
+    """The workbook with other parts."""
+    after = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(after, "w") as archive:
+        for name in before.namelist():
+            archive.writestr(name, change(name, before.read(name)))
+    return after.getvalue()
+
+
+DATED = workbook({"A": [["入社日", "率"], [datetime.datetime(2020, 4, 1), 1]]})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'<cellStyle name="Normal"', b"<cellStyle"),
+        (b"</fills>", b"<fill/></fills>"),
+        (b"</sheets>", b'</sheets><externalReferences><externalReference r:id="rIdX"/></externalReferences>'),
+    ],
+)
+def test_looks_and_links_of_a_workbook_that_make_no_sense_do_not_matter(before: bytes, after: bytes) -> None:
+    def change(name: str, part: bytes) -> bytes:
+        linked = f'<Relationship Id="rIdX" Type="{RELATED}/externalLink" Target="gone.xml"/></Relationships>'
+        part = part.replace(b"<workbook ", f'<workbook xmlns:r="{RELATED}" '.encode())
+        return part.replace(before, after).replace(b"</Relationships>", linked.encode())
+
+    assert read_workbook(rewritten(DATED, change), LIMITS)[0].markdown == "## A\n\n- 入社日: 2020-04-01, 率: 1"
+
+
+def test_the_strict_form_of_a_workbook_is_read_like_the_usual_one() -> None:
+    usual = re.compile(rb"http://schemas\.openxmlformats\.org/(spreadsheetml|officeDocument)/2006/")
+    strict = rewritten(DATED, lambda name, part: usual.sub(rb"http://purl.oclc.org/ooxml/\1/", part))
+    assert read_workbook(strict, LIMITS) == read_workbook(DATED, LIMITS)
 
 
 def test_a_cell_merged_over_rows_is_a_value_of_each() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import docx
 import pytest
 from docx.document import Document as Word
+from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 
 from retrieval.loaders.limits import ParsingLimits
@@ -14,6 +15,11 @@ from retrieval.loaders.office import read_word
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+OFFICE = "http://schemas.openxmlformats.org"
+WP = (
+    f'xmlns:wp="{OFFICE}/drawingml/2006/wordprocessingDrawing" xmlns:a="{OFFICE}/drawingml/2006/main"'
+    f' xmlns:pic="{OFFICE}/drawingml/2006/picture" xmlns:r="{OFFICE}/officeDocument/2006/relationships"'
+)
 CLAUSES = (("decimal", "第%1条"), ("decimalFullWidth", "%2"), ("iroha", "（%3）"))
 
 
@@ -124,3 +130,50 @@ def test_a_raised_figure_is_no_digit_of_the_number_before_it() -> None:
     paragraph = word.add_paragraph("10")
     paragraph.add_run("6").font.superscript = True
     assert read(word) == "10⁶"
+
+
+def test_the_list_of_contents_and_links_within_the_document_are_left_out() -> None:
+    word = docx.Document()
+    for name in ("TOC Heading", "toc 1"):
+        if name not in word.styles:
+            word.styles.add_style(name, WD_STYLE_TYPE.PARAGRAPH)
+        word.add_paragraph("Leave 3", style=name)
+    word.add_heading("Leave", 1)
+    link = f'<w:hyperlink {W} w:anchor="_Toc1"><w:r><w:t>Pay</w:t></w:r></w:hyperlink>'
+    word.add_paragraph("See ")._p.append(parse_xml(link))
+    assert read(word) == "# Leave\n\nSee Pay"
+
+
+@pytest.mark.parametrize("element", ["fldSimple w:instr='REF x'", "moveTo w:id='1'", "customXml", "dir", "bdo"])
+def test_words_in_fields_and_moved_words_are_read(element: str) -> None:
+    word = docx.Document()
+    inner = f"<w:{element}><w:r><w:t>12 days</w:t></w:r></w:{element.split()[0]}>"
+    moved = "<w:moveFrom w:id='2'><w:r><w:t>gone</w:t></w:r></w:moveFrom>"
+    word.element.body.insert(0, parse_xml(f"<w:p {W}><w:r><w:t>Leave: </w:t></w:r>{inner}{moved}</w:p>"))
+    assert read(word) == "Leave: 12 days"
+
+
+def test_a_reading_above_a_word_is_no_part_of_it() -> None:
+    word = docx.Document()
+    ruby = "<w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby>"
+    word.add_paragraph("本社は")._p.append(parse_xml(f"<w:r {W}>{ruby}<w:t>都</w:t></w:r>"))
+    assert read(word) == "本社は東京都"
+
+
+@pytest.mark.parametrize("refers", ["r:embed", "r:link"])
+@pytest.mark.parametrize("place", ['TargetMode="External" Target="https://example.com/a.png"', 'Target="NULL"'])
+def test_a_picture_that_is_not_in_the_file_leaves_its_description(refers: str, place: str) -> None:
+    word = docx.Document()
+    word.add_paragraph("Before. ")._p.append(
+        parse_xml(
+            f"<w:r {W} {WP}><w:drawing><wp:inline><wp:docPr id='1' name='p' descr='The plan of the floor'/><a:graphic>"
+            f"<a:graphicData><pic:pic><pic:blipFill><a:blip {refers}='rId99'/></pic:blipFill></pic:pic></a:graphicData>"
+            "</a:graphic></wp:inline></w:drawing></w:r>"
+        )
+    )
+    picture = (
+        f'<Relationship Id="rId99" Type="{OFFICE}/officeDocument/2006/relationships/image" {place}/></Relationships>'
+    )
+    assert read(word, lambda name, part: part.replace(b"</Relationships>", picture.encode())) == (
+        "Before. The plan of the floor"
+    )
