@@ -2513,6 +2513,12 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
     ),
     Mutation(
+        "what a model searched for goes with what it had read",
+        "bot/store/withdrawal.py",
+        ("    withdraw_queries(db, db.execute(select(turns).where(turns.c.id.in_(some))).all())\n", ""),
+        ("tests/bot/store/test_withdrawal.py::test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_counts",),
+    ),
+    Mutation(
         "what was asked most loses the words of a deleted question",
         "bot/store/erasure.py",
         ("    strip(db, {turn})\n", ""),

@@ -4,7 +4,7 @@ that nothing of it is left in the file. Source: reliability.md R61; sqlite.org/l
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -57,13 +57,13 @@ from bot.store.schema import (
     traces,
     turns,
 )
+from bot.store.searches import forget_searches
 from bot.store.web_messages import expire_messages, forget_author, forget_confirms, forget_turns
 from bot.store.withdrawal import strip
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
 
-_AROUND = timedelta(seconds=2)  # a search is measured a moment after its turn has asked for it
 _IN_TEXTS: Mapping[Table, tuple[str, ...]] = {
     turns: ("text", "link"),
     answers: ("text", "citations", "changes"),
@@ -287,15 +287,6 @@ def forget_answer(db: Connection, turn: str) -> None:
     strip(db, {turn})
     for table in (answers, traces, sources, feedback, questions, notices, refusals):
         db.execute(delete(table).where(table.c.turn == turn))
-
-
-def forget_searches(db: Connection, asked: Sequence[Any]) -> int:
-    """A search does not know who asked; those made while one of these turns ran go, whoever else asked meanwhile. How
-    many they were."""
-    spans = [
-        searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND) for row in asked
-    ]
-    return db.execute(delete(searches).where(or_(*spans))).rowcount
 
 
 _answered = answers.c.turn == turns.c.id

@@ -1,15 +1,18 @@
 """Every search, measured: to list, export, sum up and clear."""
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete, select, true
+from sqlalchemy import ColumnElement, Connection, delete, or_, select, true, update
 
 from bot.records import SearchTotals
 from bot.store.engine import Store, change, execute, rows, storable
 from bot.store.schema import searches
 from retrieval.types import EVERYONE, SearchMetrics
+
+_AROUND = timedelta(seconds=2)  # a search is measured a moment after its turn has asked for it
+_AT_ONCE = 500  # ids: a statement takes no more
 
 
 def failure(query: str, collections: Sequence[str] | None, error: str) -> SearchMetrics:
@@ -46,8 +49,9 @@ class Searches(Store):
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
     ) -> list[SearchMetrics]:
         """The measurements whose queries `scopes` may see, newest first; all of them for an export. What outsiders
-        could find as well was asked before them, in private places too: it is nobody else's, and only counts."""
-        theirs = searches.c.scope.in_([scope for scope in scopes if scope != EVERYONE])
+        could find as well was asked before them, in private places too: it is nobody else's, and only counts; so are
+        those without words any more (`withdraw_queries`)."""
+        theirs = searches.c.scope.in_([scope for scope in scopes if scope != EVERYONE]) & (searches.c.query != "")
         wanted = (
             select(searches)
             .where(theirs, searches.c.at >= since if since else true())
@@ -72,6 +76,30 @@ class Searches(Store):
     async def clear(self) -> int:
         """Forget all measurements; returns how many there were."""
         return await execute(self._engine, delete(searches))
+
+
+def forget_searches(db: Connection, asked: Sequence[Any]) -> int:
+    """A search does not know who asked; those made while one of these turns (rows) ran go, whoever else asked
+    meanwhile. How many they were."""
+    return db.execute(delete(searches).where(_during(asked))).rowcount
+
+
+def withdraw_queries(db: Connection, asked: Sequence[Any]) -> None:
+    """Of the searches made while one of these turns (rows) ran the words go, but for those of the questions: a model
+    may search for what it has read."""
+    made = db.execute(select(searches.c.id, searches.c.query).where(_during(asked), searches.c.query != "")).all()
+    read = [row.id for row in made if not any(row.query in one.text for one in asked)]
+    for at in range(0, len(read), _AT_ONCE):
+        db.execute(update(searches).where(searches.c.id.in_(read[at : at + _AT_ONCE])).values(query=""))
+
+
+def _during(asked: Sequence[Any]) -> ColumnElement[bool]:
+    return or_(
+        *(
+            searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND)
+            for row in asked
+        )
+    )
 
 
 def percentile(ascending: Sequence[float], share: float) -> float | None:

@@ -29,9 +29,10 @@ from bot.errors import LostError, StoreError
 from bot.store.batching import WriteBatcher
 from bot.store.conversations import answered, incoming, keep_answers
 from bot.store.engine import at_place, change, execute, insert, look, on_server, rows, storable
-from bot.store.erasure import forget_answer, forget_searches
+from bot.store.erasure import forget_answer
 from bot.store.leases import free, lease, present, renew
 from bot.store.schema import answers, turns
+from bot.store.searches import forget_searches
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
 from bot.store.withdrawal import empty_steps, posted, take_notices_back, withdraw_from

@@ -16,6 +16,7 @@ from agent.events import Answered
 from bot.access import readers
 from bot.store.conversations import answered, changes_json, incoming
 from bot.store.schema import answers, messages, notices, posts, questions, sources, turns
+from bot.store.searches import withdraw_queries
 from bot.store.traces import scrub
 from bot.turns.withdrawal import without
 from bot.types import Incoming
@@ -51,6 +52,7 @@ def withdraw_from(db: Connection, some: Sequence[str], documents: Mapping[str, s
     """Inside the caller's transaction: take these documents (names by id) from turns, AT_ONCE at most, whose readers
     may not read them any more. What was posted is shown again in the same place by whoever serves its platform."""
     scrub(db, documents, some)
+    withdraw_queries(db, db.execute(select(turns).where(turns.c.id.in_(some))).all())
     _redact_all(db, documents, some, now)
     for turn in empty_steps(db, some):
         show_again(db, turn, now)

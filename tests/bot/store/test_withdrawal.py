@@ -18,6 +18,7 @@ from bot.store.documents import Documents
 from bot.store.engine import change, rows
 from bot.store.outbox import Outbox
 from bot.store.schema import sources, turns
+from bot.store.searches import Searches
 from bot.store.traces import Traces
 from bot.store.turns import Started, TurnStore
 from bot.store.vector_stores import VectorStores
@@ -25,7 +26,7 @@ from bot.turns.trace import Recording
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Audience, Incoming, Place, Post, Visibility
 from retrieval.i18n import Language
-from retrieval.types import EVERYONE, TEAM, Hit, Passage, Readers
+from retrieval.types import EVERYONE, TEAM, Hit, Passage, Readers, SearchMetrics
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 GENERAL, LEADS, OTHERS = (Place("slack", "T1", name) for name in ("C1", "C2", "C3"))
@@ -130,6 +131,16 @@ async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_post
         assert await home.trace(turn) == [True, True, False, False]
     assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}
     assert [one.message for one in await TurnStore(home.engine).unfinished("slack", now=NOW)] == ["1" * 32]
+
+
+async def test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_counts(home: Home) -> None:
+    past = Searches(home.engine)
+    for query, at in (("When?", NOW), ("When? / after In May.", NOW), ("May", NOW - timedelta(hours=1))):
+        await past.add((SearchMetrics(query, "docs", 5.0, 9, 3, 0.8, (0.8,), None, at), TEAM))
+    await home.answered("1" * 32, GENERAL, "public")
+    await home.forget(PLAN)
+    assert [one.query for one in await past.listed({TEAM})] == ["When?", "May"]
+    assert (await past.totals()).searches == 3
 
 
 async def test_a_card_that_lost_its_lines_keeps_no_document(home: Home) -> None:
