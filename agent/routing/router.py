@@ -54,6 +54,11 @@ def asks_what(message: str) -> bool:
     return any(words(kind).search(text) for kind in ("asks_which", "asks_when", "asks_time", "asks_figure"))
 
 
+def requests(message: str) -> bool:
+    """Whether a sentence of a message asks for something to be told, without a question mark, too."""
+    return any(words("requests").match(normalise(_opened(one))) for one in sentences(message))
+
+
 def question_in(message: str) -> str:
     """Without the sentences that are only courtesy, and without a greeting or a hesitation in front, whose words would
     be searched for. As it is where there is nothing of that, or nothing else."""
