@@ -18,6 +18,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from bot.store.outbox import Outbox
@@ -121,7 +122,7 @@ def _talk(answer: Confirmation, earlier: Sequence[Confirmation]) -> bool:
 
 def _on(answer: Confirmation, new: Confirmation) -> Confirmation:
     """The question about a `new` reply below an answer that was saved: its own author may go on with it."""
-    so_far = [each for some in replies(answer) for each in some]
+    so_far = [*chain(*replies(answer))]
     goes_on = answer.get("by") == new["by"] and "differs" not in answer
     return {**new, "reference": answer["reference"], "answers": answer["saved"], "earlier": so_far if goes_on else []}
 
@@ -163,9 +164,8 @@ def _all_of(data: Confirmation) -> tuple[str, ...]:
 
 def holding(found: Sequence[Confirmation], reply: str) -> int | None:
     """The place, among those `found`, of the confirmation of the answer that a reply is a part of."""
-    return next(
-        (place for place, one in standing(found) if reply in (some for each in replies(one) for some in each)), None
-    )
+    holds = (place for place, one in standing(found) if any(reply in some for some in replies(one)))
+    return next(holds, None)
 
 
 def belongs(found: Sequence[Confirmation], reply: str) -> bool:
@@ -202,7 +202,9 @@ def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation
     """The confirmation of what a reply goes on from, if it does: its author wrote that just before, and nobody else has
     written since."""
     for one in () if stands_alone(reply.text) else earlier:
-        if one.get("by") != reply.author or abs(reply.at - one["at"]) > TOGETHER or len(one["replies"]) >= MOST:
+        if one.get("by") != reply.author or abs(reply.at - one["at"]) > TOGETHER:
+            return None
+        if not 0 < len(one["replies"]) < MOST:  # none are left, or it has an end
             return None
         if "discarded" not in one:
             return None if one.get("alone") else one

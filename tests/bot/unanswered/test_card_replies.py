@@ -272,6 +272,8 @@ def test_what_was_saved_and_edited_is_the_answer_as_it_was_until_it_is_saved_aga
     assert none is not None and card_replies.replies(none) == ([], [])
     assert card_replies.question(none, "When?", "en").startswith("The reply was deleted. Take the answer")
     assert (card_replies.yes(none, "ja"), card_replies.only(none, "ja")) == (None, "回答を取り消す")
+    (anew,) = asked_on(written("2"), none)  # one of its own: what asks whether to take it back still does
+    assert (anew["replies"], anew["earlier"], anew["answers"]) == (["2"], [], {"d": "v"}) and "before" not in anew
     back = card_replies.taken_back(none)
     assert asked_on(written("2"), back) == [] and card_replies.declined(back) is None
     assert card_replies.holding([back, left], "2") is None
