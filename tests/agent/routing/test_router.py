@@ -146,6 +146,10 @@ def test_what_says_something_asks_for_nothing(message: str) -> None:
     assert not requests(message)
 
 
+def test_however_many_greetings_stand_before_it_a_question_is_told() -> None:
+    assert question_in("Hi, " * 2_000 + "how do I get a badge") == "how do I get a badge"
+
+
 def test_a_sum_is_computed_behind_a_greeting() -> None:
     found = computed("Hello, what's 6*7?")
     assert found is not None
