@@ -1034,6 +1034,12 @@ MUTATIONS = (
         ("tests/bot/unanswered/test_card_replies.py::test_what_was_saved_in_part_stays_saved_when_the_rest_is_declined",),
     ),
     Mutation(
+        "teaching: what is to be added is so, too, once the answer was mended",
+        "bot/unanswered/card_replies.py",
+        ('return {**data, "answers": answer["saved"]}', "return data"),
+        (f"{CARD_REPLIES}::test_what_is_to_be_added_is_so_too_once_the_answer_was_mended[web]",),
+    ),
+    Mutation(
         "teaching: no key becomes an answer",
         "bot/unanswered/expert_answers.py",
         ("_SECRET if holds_secret(answer) else None", "None"),

@@ -236,7 +236,9 @@ class DigestCards:
         card = await digest_cards.find(self.bot, about, str(part))
         if confirm is None or card is None or card_replies.is_settled(confirm.data):
             return GONE
-        meant = card_replies.anew(confirm.data) if anew else confirm.data
+        found = await self.bot.outbox.confirms(confirm.place, confirm.thread)
+        now = card_replies.up_to_date(confirm.data, [one.data for one in found])
+        meant = card_replies.anew(now) if anew else now
         if not any(card_replies.replies(meant)):
             refusal = await self.take_back(card, actor, meant)
             if refusal is None:
@@ -244,15 +246,15 @@ class DigestCards:
                 await _shown(drop(confirm))
             return refusal
         try:
-            found = await self._read(card, replace(confirm, data=meant), read)
+            said = await self._read(card, replace(confirm, data=meant), read)
         except PostError as error:
             log.warning("a reply could not be read: %s", error.code)
             return FAILED
-        if isinstance(found, Text):
-            if found is DELETED:
+        if isinstance(said, Text):
+            if said is DELETED:
                 await self._let_go(confirm, drop)
-            return found
-        taken = await self.learn(card, actor, meant, found)
+            return said
+        taken = await self.learn(card, actor, meant, said)
         if taken.refusal is None:
             await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=meant, taken=taken))
             await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))

@@ -168,6 +168,15 @@ def holding(found: Sequence[Confirmation], reply: str) -> int | None:
     return next(holds, None)
 
 
+def up_to_date(data: Confirmation, found: Sequence[Confirmation]) -> Confirmation:
+    """A confirmation that asks whether to add to an answer, of which the replies may have been saved anew meanwhile."""
+    added_to = {*data.get("earlier", ())}
+    for _, answer in standing(found):
+        if answer["saved"].keys() == data.get("answers", {}).keys() and added_to.issuperset(chain(*replies(answer))):
+            return {**data, "answers": answer["saved"]}
+    return data
+
+
 def belongs(found: Sequence[Confirmation], reply: str) -> bool:
     """Whether a reply is, was or may become a part of an answer."""
     return any(reply in _all_of(one) for one in found if "discarded" not in one)

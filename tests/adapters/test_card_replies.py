@@ -502,6 +502,21 @@ async def test_an_answer_whose_words_are_edited_is_asked_about_again(room: Room)
     assert await room.answer() == f"It is 15 days.\n{WIKI}\n{LIMIT}"
 
 
+async def test_what_is_to_be_added_is_so_too_once_the_answer_was_mended(room: Room) -> None:
+    said = await room.says("It is 10 days.")
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.says(SATO)
+    await room.wait_for("Saved", "Add this reply")
+    await room.edits(said, "It is 15 days.")
+    await room.wait_for("Is this reply the answer to", "Add this reply")
+    await room.presses("Is this reply", REPLACE)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", ADD)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer() == f"It is 15 days.\n{SATO}"
+
+
 async def test_an_answer_whose_reply_is_deleted_may_be_taken_back(room: Room) -> None:
     said = await room.says(WIKI)
     await room.presses("Save this reply", SAVE)

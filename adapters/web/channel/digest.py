@@ -91,8 +91,7 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
         return None if data is None else (_question(context, card, data), data)
 
     while True:  # what it would have gone on from may be settled a moment before
-        heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
-        confirms = [one for one in reversed(heard) if one.kind == "confirm"]
+        confirms = await _confirms(context, reply)
         asked = card_replies.asked(card, written, [one.data for one in confirms])
         if asked is None:
             return
@@ -118,8 +117,7 @@ async def changed(context: WebContext, reply: RoomMessage, *, gone: bool = False
         data = card_replies.changed(said.data, str(reply.id), gone=gone)
         return None if data is None else (_question(context, card, data), {**data, "done": False})
 
-    heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
-    confirms = [one for one in reversed(heard) if one.kind == "confirm"]
+    confirms = await _confirms(context, reply)
     held = card_replies.holding([one.data for one in confirms], str(reply.id))
     if held is not None:
         await context.board.amend(confirms[held].id, asks)
@@ -175,7 +173,9 @@ async def opened(context: WebContext, card: RoomMessage) -> expert_answers.Opene
 
 async def save(context: WebContext, member: Member, confirm: RoomMessage, *, anew: bool = False) -> AnswerTaken:
     """Keep the replies that were asked about as the answer, or those of `card_replies.anew`. Raises StoreError."""
-    meant = card_replies.anew(confirm.data) if anew else confirm.data
+    confirms = await _confirms(context, confirm)
+    now = card_replies.up_to_date(confirm.data, [one.data for one in confirms])
+    meant = card_replies.anew(now) if anew else now
     earlier, asked = card_replies.replies(meant)
     found = [await context.board.written(int(reply)) for reply in (*earlier, *asked)]
     card = await context.board.written(int(confirm.data["card"]))
@@ -202,6 +202,12 @@ async def save(context: WebContext, member: Member, confirm: RoomMessage, *, ane
 
         await context.board.amend(confirm.id, saved)
     return taught
+
+
+async def _confirms(context: WebContext, there: RoomMessage) -> list[RoomMessage]:
+    """The confirmations in a message's thread, the latest first."""
+    heard = await context.board.heard(there.room, there.root, limit=_HEARD)
+    return [one for one in reversed(heard) if one.kind == "confirm"]
 
 
 def _question(context: WebContext, card: Post, data: card_replies.Confirmation) -> str:
