@@ -916,13 +916,13 @@ MUTATIONS = (
     Mutation(
         "teaching: the last of several replies is saved alone",
         "adapters/shared/expert_answers.py",
-        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        ("card_replies.anew(now) if anew else now", "now"),
         (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[slack]",),
     ),
     Mutation(
         "teaching: the last of several replies is saved alone, in the browser",
         "adapters/web/channel/digest.py",
-        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        ("card_replies.anew(now) if anew else now", "now"),
         (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[web]",),
     ),
     Mutation(

@@ -78,7 +78,7 @@ def _opened(sentence: str) -> str:
 
 
 def _after_opening(sentence: str) -> str:
-    """What follows the first such word; "" where there is none, or nothing else."""
+    """The rest after the first such word; "" where there is none, or nothing else."""
     text = unicodedata.normalize("NFKC", sentence)
     opening = words("greeting").match(text) or words("hesitates").match(text)
     if not opening or not opening.end():
