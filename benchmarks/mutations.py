@@ -2003,7 +2003,7 @@ MUTATIONS = (
     Mutation(
         "Slack: an edited answer to a card is no question",
         "adapters/slack/adapter.py",
-        ("if not (addressed and not known and await _answers_card(context, message, stranger)):", "if True:"),
+        ("if not answers and not (addressed and not known and await _answers_card(context, message, stranger)):", "if True:"),
         (f"{SLACK}/test_digest.py::{_MENTION_UNDER_CARD}",),
     ),
     Mutation(
