@@ -994,25 +994,25 @@ MUTATIONS = (
     Mutation(
         "teaching: what corrects an answer is asked about, whenever and by whom it is written",
         "bot/unanswered/card_replies.py",
-        ('answer = next((one for one in earlier if "saved" in one and', 'answer = next((one for one in earlier if False and'),
+        ("answer = next((one for _, one in standing(earlier) if", "answer = next((one for _, one in standing(()) if"),
         (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
     ),
     Mutation(
         "teaching: somebody else's words are not added to an answer",
         "bot/unanswered/card_replies.py",
-        (' if answer.get("by") == new["by"] else []', ""),
+        ('goes_on = answer.get("by") == new["by"] and ', "goes_on = "),
         (f"{CARD_REPLIES}::test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees",),
     ),
     Mutation(
         "teaching: the last of several replies is saved alone",
         "adapters/shared/expert_answers.py",
-        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        ("card_replies.anew(now) if anew else now", "now"),
         (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[slack]",),
     ),
     Mutation(
         "teaching: the last of several replies is saved alone, in the browser",
         "adapters/web/channel/digest.py",
-        ("card_replies.anew(confirm.data) if anew else confirm.data", "confirm.data"),
+        ("card_replies.anew(now) if anew else now", "now"),
         (f"{CARD_REPLIES}::test_of_several_replies_the_last_may_be_the_answer_alone[web]",),
     ),
     Mutation(
@@ -1063,17 +1063,71 @@ MUTATIONS = (
     Mutation(
         "teaching: no to new words leaves the answer what it was",
         "bot/unanswered/card_replies.py",
-        ('    if "before" in now:\n', "    if False:\n"),
+        ('now.get("before", {**now, "discarded": True})', '{**now, "discarded": True}'),
         (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
     ),
     Mutation(
         "a question that is typed below a card is answered",
         "adapters/shared/expert_answers.py",
-        ("last = None if card_replies.stands_alone(text) else await", "last = await"),
+        ("last = None if asks else await", "last = await"),
         (
             "tests/adapters/discord/test_asking.py"
             "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
         ),
+    ),
+    Mutation(
+        "a question without a mark that is typed below a card is answered",
+        "adapters/shared/expert_answers.py",
+        (" or requests(text)", ""),
+        (
+            "tests/adapters/discord/test_asking.py"
+            "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
+        ),
+    ),
+    Mutation(
+        "teaching: an answer that is edited is no question",
+        "adapters/shared/expert_answers.py",
+        ("        return card_replies.belongs(kept, reply)", "        return False"),
+        (
+            "tests/adapters/discord/test_asking.py"
+            "::test_an_answer_that_was_typed_below_the_card_is_followed_and_no_question_when_it_is_edited",
+        ),
+    ),
+    Mutation(
+        "teaching: what was replaced takes no answer along",
+        "bot/unanswered/card_replies.py",
+        (" and not changed & documents", ""),
+        ("tests/bot/unanswered/test_card_replies.py::test_what_a_later_answer_has_replaced_holds_no_reply_any_more",),
+    ),
+    Mutation(
+        "teaching: no answer is taken back that was changed meanwhile",
+        "bot/unanswered/corrections.py",
+        ("            if version and row.hash != version:", "            if False:"),
+        (f"{CARD_REPLIES}::test_no_answer_is_taken_back_that_was_changed_meanwhile[web]",),
+    ),
+    Mutation(
+        "teaching: words that are no longer there are not lost by adding to them",
+        "bot/unanswered/card_replies.py",
+        (' and "differs" not in answer', ""),
+        (f"{CARD_REPLIES}::test_words_that_are_no_longer_there_are_not_lost_by_adding_to_them[web]",),
+    ),
+    Mutation(
+        "teaching: people who talk below an answer are asked once",
+        "bot/unanswered/card_replies.py",
+        (" and _talk(answer, earlier)", " and False"),
+        ("tests/bot/unanswered/test_card_replies.py::test_people_who_talk_below_an_answer_are_asked_once",),
+    ),
+    Mutation(
+        "teaching: what was saved in part stays saved when the rest is declined",
+        "bot/unanswered/card_replies.py",
+        ('"earlier": earlier, "before": done}', '"earlier": earlier}'),
+        ("tests/bot/unanswered/test_card_replies.py::test_what_was_saved_in_part_stays_saved_when_the_rest_is_declined",),
+    ),
+    Mutation(
+        "teaching: what is to be added is so, too, once the answer was mended",
+        "bot/unanswered/card_replies.py",
+        ('return {**data, "answers": answer["saved"]}', "return data"),
+        (f"{CARD_REPLIES}::test_what_is_to_be_added_is_so_too_once_the_answer_was_mended[web]",),
     ),
     Mutation(
         "teaching: no key becomes an answer",
@@ -2039,7 +2093,7 @@ MUTATIONS = (
     Mutation(
         "Slack: an edited answer to a card is no question",
         "adapters/slack/adapter.py",
-        ("if not (addressed and not known and await _answers_card(context, message, stranger)):", "if True:"),
+        ("if not answers and not (addressed and not known and await _answers_card(context, message, stranger)):", "if True:"),
         (f"{SLACK}/test_digest.py::{_MENTION_UNDER_CARD}",),
     ),
     Mutation(

@@ -272,7 +272,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "a reply that is saved is not declined",
         "bot/unanswered/card_replies.py",
-        ('return None if "saved" in now else ', "return "),
+        ("    if is_settled(now):\n        return None\n    before", "    before"),
         (
             "tests/bot/unanswered/test_card_replies.py"
             "::test_what_is_saved_is_not_declined_and_what_is_being_saved_stays_saved",

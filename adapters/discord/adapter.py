@@ -28,6 +28,7 @@ from adapters.discord.events import (
     addressed,
     by_a_person,
     edited,
+    reworded,
     said,
     spot,
     thumb,
@@ -435,8 +436,9 @@ class _Events:
         if where is None or not by_a_person(message):
             return
         event = edited(message, before, where, me)
-        if message.edited_at is not None:
-            await digest.changed(self._context, where.place, where.thread, str(message.id))
+        anew = reworded(message, before)
+        if anew and await digest.changed(self._context, where.place, where.thread, str(message.id)):
+            return
         if event is None:
             return
         meant = await self._meant(event) if event.addressed and not event.known else event.message

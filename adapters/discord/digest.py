@@ -87,9 +87,10 @@ async def replied(context: DiscordContext, reply: Replied, card: Post) -> None:
 
 async def changed(
     context: DiscordContext, place: Place, thread: str | None, message: str, *, gone: bool = False
-) -> None:
-    """A message was edited, or is `gone`: it may be a part of a card's answer. Raises StoreError."""
-    await cards(context).changed(place, thread, message, partial(ask_anew, context), gone=gone)
+) -> bool:
+    """A message was edited, or is `gone`: whether it belongs to a card's answer. Raises StoreError."""
+    found = await context.bot.outbox.confirms(place, thread)
+    return await cards(context).changed(found, message, partial(ask_anew, context), gone=gone)
 
 
 async def ask_anew(context: DiscordContext, card: Post, confirm: Post) -> None:

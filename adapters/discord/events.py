@@ -108,10 +108,15 @@ def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | No
     return None
 
 
+def reworded(message: discord.Message, before: discord.Message | None) -> bool:
+    """Whether its author changed it; else Discord itself added a preview, or a thread."""
+    return message.edited_at is not None and not (before and before.content == message.content)
+
+
 def edited(message: discord.Message, before: discord.Message | None, where: Spot, me: int) -> Edited | None:
     """A message that was changed; `before` as far as it is remembered. None: nothing that concerns us was."""
-    if message.edited_at is None or (before and before.content == message.content):
-        return None  # Discord itself added a preview, or a thread
+    if not reworded(message, before):
+        return None
     asked = incoming(message, where, me)
     if addressed(message, where, me):
         return Edited(asked, True, replies_to(message), _named(message, where, me))

@@ -18,7 +18,7 @@ from adapters.shared import digest_cards
 from adapters.shared.follow_ups import says_something
 from adapters.shared.ingestion import FAILED
 from adapters.shared.tasks import Tasks
-from agent.routing.router import approves, asks_what
+from agent.routing.router import approves, asks_what, requests
 from bot.access import readers
 from bot.bot import Bot
 from bot.texts import MEMBERS
@@ -239,7 +239,9 @@ class DigestCards:
         card = await digest_cards.find(self.bot, about, str(part))
         if confirm is None or card is None or card_replies.is_settled(confirm.data):
             return GONE
-        meant = card_replies.anew(confirm.data) if anew else confirm.data
+        found = await self.bot.outbox.confirms(confirm.place, confirm.thread)
+        now = card_replies.up_to_date(confirm.data, [one.data for one in found])
+        meant = card_replies.anew(now) if anew else now
         if not any(card_replies.replies(meant)):
             refusal = await self.take_back(card, actor, meant)
             if refusal is None:
@@ -247,15 +249,15 @@ class DigestCards:
                 await _shown(drop(confirm))
             return refusal
         try:
-            found = await self._read(card, replace(confirm, data=meant), read)
+            said = await self._read(card, replace(confirm, data=meant), read)
         except PostError as error:
             log.warning("a reply could not be read: %s", error.code)
             return FAILED
-        if isinstance(found, Text):
-            if found is DELETED:
+        if isinstance(said, Text):
+            if said is DELETED:
                 await self._let_go(confirm, drop)
-            return found
-        taken = await self.learn(card, actor, meant, found)
+            return said
+        taken = await self.learn(card, actor, meant, said)
         if taken.refusal is None:
             await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=meant, taken=taken))
             await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))
@@ -295,7 +297,8 @@ class DigestCards:
     async def take_back(self, card: Post, actor: Actor, asked: card_replies.Confirmation) -> Text | None:
         """Take the answer back of which no reply is left; returned is why not."""
         allowed = readers(card.place, await self.audience_of(card.place.channel))
-        taken = [await self.bot.answers.take_back(actor, allowed, id) for id in asked["answers"]]
+        take_back = self.bot.answers.take_back
+        taken = [await take_back(actor, allowed, id, version=version) for id, version in asked["answers"].items()]
         return next((one.refusal for one in taken if one.refusal is not None), None)
 
     async def _let_go(self, confirm: Post, drop: Callable[[Post], Awaitable[None]]) -> Text | None:
@@ -316,27 +319,29 @@ class DigestCards:
         if actor.role == "outsider":
             return MEMBERS
         if confirm is not None and "before" in confirm.data:
-            await self.bot.outbox.amend(confirm, card_replies.declined)
+            if await self.bot.outbox.amend(confirm, card_replies.declined) is None:
+                return GONE
             await self._shown_again(confirm, show)
             return None
         return await self._let_go(confirm, drop) if confirm is not None else None
 
     async def changed(
         self,
-        place: Place,
-        thread: str | None,
+        found: Sequence[Post],
         reply: str,
         show: Callable[[Post, Post], Awaitable[None]],
         *,
         gone: bool = False,
-    ) -> None:
-        """A message in a thread has new words, or is `gone`: where it is a part of an answer that was saved, ask what
-        the answer is now. `show`: as for `save`. Raises StoreError."""
+    ) -> bool:
+        """A message has new words, or is `gone`: where it is a part of an answer that was saved, ask what the answer is
+        now. Returned is whether it belongs to one, saved or not. `found`: the confirmations in its thread, the latest
+        first; `show`: as for `save`. Raises StoreError."""
+        kept = [one.data for one in found]
+        held = card_replies.holding(kept, reply)
         change = partial(card_replies.changed, reply=reply, gone=gone)
-        found = await self.bot.outbox.confirms(place, thread)
-        saved = next((one for one in found if change(one.data) is not None), None)
-        if saved is not None and await self.bot.outbox.amend(saved, change) is not None:
-            await self._shown_again(saved, show)
+        if held is not None and await self.bot.outbox.amend(found[held], change) is not None:
+            self.tasks.start(self._shown_again(found[held], show), f"{self.platform}-cards")
+        return card_replies.belongs(kept, reply)
 
     async def _shown_again(self, confirm: Post, show: Callable[[Post, Post], Awaitable[None]]) -> None:
         about, part = confirm.data["card"]
@@ -442,9 +447,10 @@ async def card_before(bot: Bot, place: Place, text: str, at: float) -> Post | No
     """In a conversation with one person the card that they may answer outside its thread `at` that time (POSIX
     seconds): the last that was said there is an open one, or asks about a reply to one of a moment ago. A question is
     one to the bot. Raises StoreError."""
-    last = None if card_replies.stands_alone(text) else await bot.outbox.last(place)
+    asks = card_replies.stands_alone(text) or requests(text)
+    last = None if asks else await bot.outbox.last(place)
     if last is not None and last.kind == "confirm":
-        if "discarded" in last.data or at - last.data["at"] > card_replies.TOGETHER:
+        if "discarded" in last.data or at - last.data.get("at", 0.0) > card_replies.TOGETHER:
             return None
         card = await digest_cards.find(bot, *map(str, last.data["card"]))
         saved = "saved" in last.data or "answers" in last.data  # else it was answered elsewhere

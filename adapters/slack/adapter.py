@@ -243,12 +243,12 @@ class SlackAdapter:
                 if not await _answers_card(context, message, stranger):
                     await questions.ask(message, stranger=stranger)
             case Edited(message, addressed, stranger, known):
-                context.tasks.start(digest.changed(context, message), "slack-reply")
-                if not (addressed and not known and await _answers_card(context, message, stranger)):
+                answers = await digest.changed(context, message)
+                if not answers and not (addressed and not known and await _answers_card(context, message, stranger)):
                     work = questions.edit(message, addressed=addressed, stranger=stranger, known=known)
                     context.tasks.start(work, "slack-edit")
             case Deleted(message):
-                context.tasks.start(digest.changed(context, message, gone=True), "slack-reply")
+                await digest.changed(context, message, gone=True)
                 context.tasks.start(questions.delete(message), "slack-delete")
             case Reacted():
                 context.tasks.start(feedback.react(context, event), "slack-reaction")

@@ -12,7 +12,7 @@ from adapters.markdown.events import harmless, shortened
 from adapters.shared import digest_cards, expert_answers
 from adapters.shared.expert_answers import DigestCards
 from adapters.slack.context import SlackContext
-from adapters.slack.events import PLATFORM, Replied
+from adapters.slack.events import PLATFORM, Replied, is_direct
 from adapters.slack.rendering.block_kit import ANSWER, Json, button, context_block, plain, say, say_once, section
 from adapters.slack.rendering.mrkdwn import escaped
 from adapters.slack.transport.errors import GoneError
@@ -70,9 +70,13 @@ async def replied(context: SlackContext, reply: Replied, card: Post) -> None:
     await card_replies.confirm(context.bot.outbox, card, written, reply.thread, reply.place.channel, ask, change)
 
 
-async def changed(context: SlackContext, message: Incoming, *, gone: bool = False) -> None:
-    """A message was edited, or is `gone`: it may be a part of a card's answer. Raises StoreError."""
-    await cards(context).changed(message.place, message.thread, message.message, partial(ask_anew, context), gone=gone)
+async def changed(context: SlackContext, message: Incoming, *, gone: bool = False) -> bool:
+    """A message was edited, or is `gone`: whether it belongs to a card's answer. Raises StoreError."""
+    direct = is_direct(message.place.channel)  # there it need not be in the card's thread
+    if not direct and message.thread == message.message:
+        return False
+    found = await context.bot.outbox.confirms(message.place, message.thread, everywhere=direct)
+    return await cards(context).changed(found, message.message, partial(ask_anew, context), gone=gone)
 
 
 async def ask_anew(context: SlackContext, card: Post, confirm: Post) -> None:

@@ -57,8 +57,7 @@ MORE_OUTPUT_TOKENS = 32_768
 LINGER_SECONDS = 5.0  # for the usage that follows a reply which is whole
 
 _WHOLE_REPLY_BYTES = 8 * 2**20
-_TOKEN_CHARACTERS = 6  # more than any text has on average
-_WIDE = "\u2e80"  # from here on, the East Asian scripts: half as many
+_TOKEN_CHARACTERS = 6  # more than any text has on average; half as many of the East Asian scripts
 
 
 class OpenAIModel:
@@ -150,7 +149,7 @@ class OpenAIModel:
             for part in reply.end():
                 yield part
             self._refused |= without
-            self._look_at(reply.cost.input_tokens, _fewest_tokens(encoded(body).decode()))
+            self._look_at(reply.cost.input_tokens, body)
             spent += reply.cost
             if reply.cut and not reply.says_something:
                 if again:
@@ -165,10 +164,13 @@ class OpenAIModel:
             yield message
             return
 
-    def _look_at(self, read: int, sent: int) -> None:
+    def _look_at(self, read: int, body: Json) -> None:
         """Ollama answers a conversation that is longer than its context as if nothing were left out (its PR 17944).
-        `sent`: the fewest tokens that it can have had."""
-        if 0 < read < sent and not self._cuts:
+        `read`: tokens; 0: it does not say."""
+        if self._cuts or not read:
+            return
+        sent = _fewest_tokens(encoded(body))
+        if read < sent:
             self._cuts = True
             log.warning(
                 "%s was sent some %d tokens and says that it has read %d: its context is too small, and something is"
@@ -339,8 +341,10 @@ async def _whole(response: httpx2.Response) -> bytes:
 # -- our conversation as theirs -------------------------------------------------------------------------------------
 
 
-def _fewest_tokens(text: str) -> int:
-    return (len(text) + sum(character >= _WIDE for character in text)) // _TOKEN_CHARACTERS
+def _fewest_tokens(sent: bytes) -> int:
+    """That a request in UTF-8 can have; a character of the East Asian scripts is three bytes, and counts twice."""
+    characters = len(sent.decode())
+    return (characters + (len(sent) - characters) // 2) // _TOKEN_CHARACTERS
 
 
 def _body(

@@ -54,6 +54,11 @@ def asks_what(message: str) -> bool:
     return any(words(kind).search(text) for kind in ("asks_which", "asks_when", "asks_time", "asks_figure"))
 
 
+def requests(message: str) -> bool:
+    """Whether a sentence of a message asks for something to be told, without a question mark, too."""
+    return any(words("requests").match(normalise(_opened(one))) for one in sentences(message))
+
+
 def question_in(message: str) -> str:
     """Without the sentences that are only courtesy, and without a greeting or a hesitation in front, whose words would
     be searched for. As it is where there is nothing of that, or nothing else."""
@@ -66,16 +71,22 @@ def question_in(message: str) -> str:
 
 
 def _opened(sentence: str) -> str:
-    """Without what is said before it and set off by a mark; as it is where that is all."""
+    """Without what is said before it and set off by a mark, however much; as it is where that is all."""
+    while rest := _after_opening(sentence):
+        sentence = rest
+    return sentence
+
+
+def _after_opening(sentence: str) -> str:
+    """The rest after the first such word; "" where there is none, or nothing else."""
     text = unicodedata.normalize("NFKC", sentence)
     opening = words("greeting").match(text) or words("hesitates").match(text)
     if not opening or not opening.end():
-        return sentence
+        return ""
     end = opening.end()
     around = words("around").match(text, end + 1)  # "Hi there, …"
     mark = _MARK.match(text, end - 1) or (_MARK.match(text, around.end() - 1) if around else None)
-    rest = text[mark.end() :].lstrip() if mark else ""
-    return _opened(rest) if rest else sentence
+    return text[mark.end() :].lstrip() if mark else ""
 
 
 def computed(message: str) -> Computed | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import Store, at_place, change, columns, execute, insert, look, rows
@@ -81,11 +81,11 @@ class Outbox(Store):
         found = await rows(self._engine, there.order_by(posts.c.at.desc()).limit(1))
         return _post(found[0]) if found else None
 
-    async def confirms(self, place: Place, thread: str | None) -> list[Post]:
-        """The questions whether replies in a thread (None: in the place itself) are an answer, the latest first; those
-        too that are being posted."""
+    async def confirms(self, place: Place, thread: str | None, *, everywhere: bool = False) -> list[Post]:
+        """The questions whether replies in a thread (None: in the place itself; `everywhere`: in any, too) are an
+        answer, the latest first; those too that are being posted."""
         asked = and_(posts.c.kind == "confirm", at_place(posts, place))
-        there = posts.c.thread.is_(None) if thread is None else posts.c.thread == thread
+        there = true() if everywhere else posts.c.thread.is_(None) if thread is None else posts.c.thread == thread
 
         def confirms(db: Connection) -> list[Post]:
             posting = or_(posts.c.message.is_not(None), posts.c.at > present(db, self._clock()) - POSTING)

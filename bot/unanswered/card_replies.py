@@ -7,16 +7,18 @@ which question they answer (`reference`), whether the team may read it (`shared`
 they are the answer, `saved` has its documents, by their ids, and their versions, `told` and `left` how many threads are
 told and questions stay open; one that asks whether to add to these has them in `answers`, and in `earlier` the replies
 that they consist of, if the answer is its author's. `outdated` are replies that are no part of it any more. A saved one
-of which a reply was edited or deleted asks again, and has in `before` what it was; without any reply, whether to take
-the answer back. One that was declined is `discarded`, one that is saved never. Several processes may change and show it
+of which a reply was edited or deleted asks again, and has in `before` what it was, which then `differs` from what its
+replies say; without any reply, whether to take the answer back. So has one of which a part is saved, and the rest asked
+about. One that was declined is `discarded`, one that is saved never. Several processes may change and show it
 at the same time: its row says what holds, and whoever has shown it looks again whether it still does. Source:
 product.md §4.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from bot.store.outbox import Outbox
@@ -65,7 +67,7 @@ _THERE = Text(
     ja="検索できるのは、質問があった非公開の場所のメンバーだけです。",
 )
 
-_PASSING = frozenset({"discarded", "before"})  # of a confirmation: no more once it is saved
+_PASSING = frozenset({"discarded", "before", "differs"})  # of a confirmation: no more once it is saved
 
 Confirmation = Mapping[str, Any]
 Say = Callable[[Post], Awaitable[Post | None]]
@@ -91,28 +93,46 @@ def asked(card: Post, reply: CardMessage, earlier: Sequence[Confirmation]) -> Co
     new = {"card": [card.about, card.part], "replies": [reply.message], "by": reply.author, "at": reply.at}
     new["shared"] = reply.shared
     before = _before(reply, earlier)
-    if before and (closed or before["reference"] == reference):
-        if "saved" in before:
-            return _on(before, new)
-        if "answers" in before or not closed:
-            return extended(before, reply)
-    answer = next((one for one in earlier if "saved" in one and (closed or one["reference"] == reference)), None)
+    if before and "saved" not in before and ("answers" in before if closed else before["reference"] == reference):
+        return extended(before, reply)
+    answer = next((one for _, one in standing(earlier) if closed or one["reference"] == reference), None)
     if answer is None:
         return None if closed else {**new, "reference": reference, "alone": stands_alone(reply.text)}
-    return None if stands_alone(reply.text) else _on(answer, new)
+    if stands_alone(reply.text) or (answer.get("by") != reply.author and _talk(answer, earlier)):
+        return None
+    return _on(answer, new)
+
+
+def standing(found: Sequence[Confirmation]) -> Iterator[tuple[int, Confirmation]]:
+    """The answers that were saved, each by the place of its confirmation among those `found`, the latest first; not
+    those that a later one has changed, nor those that were taken back."""
+    changed = set[str]()
+    for place, one in enumerate(found):
+        answer = one.get("before", one)
+        documents = answer.get("saved", {}).keys()
+        if documents and "discarded" not in one and not changed & documents:
+            yield place, answer
+        changed |= documents
+
+
+def _talk(answer: Confirmation, earlier: Sequence[Confirmation]) -> bool:
+    """Whether it was asked already if others than its author say the answer anew: then they talk about it."""
+    return any(one.get("answers") == answer["saved"] and one.get("by") != answer.get("by") for one in earlier)
 
 
 def _on(answer: Confirmation, new: Confirmation) -> Confirmation:
     """The question about a `new` reply below an answer that was saved: its own author may go on with it."""
-    so_far = [*answer.get("earlier", ()), *answer["replies"]] if answer.get("by") == new["by"] else []
-    return {**new, "reference": answer["reference"], "answers": answer["saved"], "earlier": so_far}
+    so_far = [*chain(*replies(answer))]
+    goes_on = answer.get("by") == new["by"] and "differs" not in answer
+    return {**new, "reference": answer["reference"], "answers": answer["saved"], "earlier": so_far if goes_on else []}
 
 
 def extended(before: Confirmation, reply: CardMessage) -> Confirmation | None:
     """A confirmation that asks about one more reply; None: it is settled by now."""
     if is_settled(before):
         return None
-    return {**before, "replies": [*before["replies"], reply.message], "at": max(before["at"], reply.at)}
+    more = {"replies": [*before["replies"], reply.message], "at": max(before["at"], reply.at)}
+    return {**before, **more, "shared": reply.shared}
 
 
 def saved(now: Confirmation, asked: Confirmation, taken: AnswerTaken) -> Confirmation:
@@ -120,11 +140,12 @@ def saved(now: Confirmation, asked: Confirmation, taken: AnswerTaken) -> Confirm
     the question whether to add these."""
     known = _all_of(asked)
     more = [one for one in now.get("replies", ()) if one not in known]
+    kept = {name: some[name] for some in (now, asked) for name in some if name not in _PASSING}
+    done = {**kept, "saved": dict(taken.documents), "told": taken.told, "left": taken.left}
     if not more or "discarded" in now:
-        kept, asked = ({name: some[name] for name in some if name not in _PASSING} for some in (now, asked))
-        return {**kept, **asked, "saved": dict(taken.documents), "told": taken.told, "left": taken.left}
+        return done
     earlier = [*asked.get("earlier", ()), *asked["replies"]]
-    return {**now, **asked, "replies": more, "answers": dict(taken.documents), "earlier": earlier}
+    return {**kept, "replies": more, "answers": dict(taken.documents), "earlier": earlier, "before": done}
 
 
 def anew(data: Confirmation) -> Confirmation:
@@ -137,39 +158,62 @@ def anew(data: Confirmation) -> Confirmation:
 
 
 def _all_of(data: Confirmation) -> tuple[str, ...]:
-    return (*data.get("replies", ()), *data.get("earlier", ()), *data.get("outdated", ()))
+    earlier, asked = replies(data)
+    return (*earlier, *asked, *data.get("outdated", ()))
+
+
+def holding(found: Sequence[Confirmation], reply: str) -> int | None:
+    """The place, among those `found`, of the confirmation of the answer that a reply is a part of."""
+    holds = (place for place, one in standing(found) if any(reply in some for some in replies(one)))
+    return next(holds, None)
+
+
+def up_to_date(data: Confirmation, found: Sequence[Confirmation]) -> Confirmation:
+    """A confirmation that asks whether to add to an answer, of which the replies may have been saved anew meanwhile."""
+    added_to = {*data.get("earlier", ())}
+    for _, answer in standing(found):
+        if answer["saved"].keys() == data.get("answers", {}).keys() and added_to.issuperset(chain(*replies(answer))):
+            return {**data, "answers": answer["saved"]}
+    return data
+
+
+def belongs(found: Sequence[Confirmation], reply: str) -> bool:
+    """Whether a reply is, was or may become a part of an answer."""
+    return any(reply in _all_of(one) for one in found if "discarded" not in one)
 
 
 def changed(data: Confirmation, reply: str, *, gone: bool) -> Confirmation | None:
     """A saved confirmation that asks whether its replies are the answer as they are now: one of them has new words, or
     is `gone`. None: it has no such reply, or is not saved."""
-    if "saved" not in data or reply not in (*data.get("earlier", ()), *data["replies"]):
-        return None
     earlier, asked = replies(data)
+    if "saved" not in data or reply not in (*earlier, *asked):
+        return None
     left = [one for one in (*earlier, *asked) if not gone or one != reply]
     kept = {name: value for name, value in data.items() if name != "saved"}
-    return {**kept, "replies": left, "earlier": [], "answers": data["saved"], "before": dict(data)}
+    return {**kept, "replies": left, "earlier": [], "answers": data["saved"], "before": {**data, "differs": True}}
 
 
 def taken_back(now: Confirmation) -> Confirmation:
     """The confirmation once its answer was taken back."""
-    return {name: value for name, value in now.items() if name != "before"} | {"discarded": True}
+    return {**now, "discarded": True}
 
 
 def declined(now: Confirmation) -> Confirmation | None:
     """The confirmation once its replies are let be no answer, or the answer stays as it was; None: they are the answer
-    by now."""
-    if "before" in now:
-        before: Confirmation = now["before"]
-        return before
-    return None if "saved" in now else {**now, "discarded": True}
+    by now, or it is settled."""
+    if is_settled(now):
+        return None
+    before: Confirmation = now.get("before", {**now, "discarded": True})
+    return before
 
 
 def _before(reply: CardMessage, earlier: Sequence[Confirmation]) -> Confirmation | None:
     """The confirmation of what a reply goes on from, if it does: its author wrote that just before, and nobody else has
     written since."""
     for one in () if stands_alone(reply.text) else earlier:
-        if one.get("by") != reply.author or abs(reply.at - one["at"]) > TOGETHER or len(one["replies"]) >= MOST:
+        if one.get("by") != reply.author or abs(reply.at - one["at"]) > TOGETHER:
+            return None
+        if not 0 < len(one["replies"]) < MOST:  # none are left, or it has an end
             return None
         if "discarded" not in one:
             return None if one.get("alone") else one
@@ -241,7 +285,7 @@ def taken(data: Confirmation) -> AnswerTaken | None:
 
 def question(data: Confirmation, about: str, language: Language) -> str:
     """Its words, `about` the question of the card."""
-    n = len(data["replies"])
+    n = len(replies(data)[1])
     if not n:
         return _TAKE_BACK.to(language, question=about)
     one, several = (
@@ -258,9 +302,10 @@ def yes(data: Confirmation, language: Language) -> str | None:
 
 def only(data: Confirmation, language: Language) -> str | None:
     """The label of the button for `anew`; None: it would be the same."""
+    _, asked = replies(data)
     if "answers" in data:
-        return (_REPLACE if data["replies"] else _YES_TAKE_BACK).to(language)
-    return _ONLY_LAST.to(language) if len(data["replies"]) > 1 else None
+        return (_REPLACE if asked else _YES_TAKE_BACK).to(language)
+    return _ONLY_LAST.to(language) if len(asked) > 1 else None
 
 
 def _adds(data: Confirmation) -> bool:

@@ -34,7 +34,7 @@ _NOT_YOURS = Text(
 )
 _CHANGED = Text(
     en="The answer has been changed meanwhile; please edit it instead.",
-    ja="回答はその後に変更されています。編集して追加してください。",
+    ja="回答はその後に変更されています。回答を直接編集してください。",
 )
 _SAME = Text(en="The answer says this already.", ja="回答はすでにこの内容です。")
 
@@ -125,13 +125,15 @@ class ExpertAnswers:
             log.info("edited an answer: %d threads to be told", told)
             return Changed(told=told, version=now)
 
-    async def take_back(self, actor: Actor, readers: Readers, id: str) -> Changed:
+    async def take_back(self, actor: Actor, readers: Readers, id: str, *, version: str = "") -> Changed:
         """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has
-        them."""
+        them. `version`: as for `edit`."""
         async with self._questions.answering.held():
             row = await self._theirs(actor, readers, id, TAKE_BACK)
             if isinstance(row, Text):
                 return Changed(refusal=row)
+            if version and row.hash != version:
+                return Changed(refusal=_CHANGED)
             asked = [one.id for one in await self._questions.answered_by(row.id)]
             if not await self._knowledge.forget(row.id):
                 return Changed(refusal=_GONE)

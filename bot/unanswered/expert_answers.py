@@ -66,8 +66,8 @@ _LONG = Text(
 _SECRET = Text(
     en="The answer holds what looks like a key or a password, which everyone who may read it would find. Please take "
     "it out, and say where it is kept.",
-    ja="回答に、キーやパスワードのような文字列が含まれています。保存すると、閲覧できる人の全員が検索できてしまいます。"
-    "取り除いて、保管場所を書いてください。",
+    ja="回答に、キーやパスワードのような文字列が含まれています。保存すると、閲覧できる人全員が検索できてしまいます。"
+    "取り除いて、代わりに保管場所を書いてください。",
 )
 NOT_KEPT = Text(
     en="The answer could not be stored: {reason}",

@@ -503,6 +503,21 @@ async def test_an_answer_whose_words_are_edited_is_asked_about_again(room: Room)
     assert await room.answer() == f"It is 15 days.\n{WIKI}\n{LIMIT}"
 
 
+async def test_what_is_to_be_added_is_so_too_once_the_answer_was_mended(room: Room) -> None:
+    said = await room.says("It is 10 days.")
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.says(SATO)
+    await room.wait_for("Saved", "Add this reply")
+    await room.edits(said, "It is 15 days.")
+    await room.wait_for("Is this reply the answer to", "Add this reply")
+    await room.presses("Is this reply", REPLACE)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", ADD)
+    await room.wait_for("Saved", "Saved")
+    assert await room.answer() == f"It is 15 days.\n{SATO}"
+
+
 async def test_an_answer_whose_reply_is_deleted_may_be_taken_back(room: Room) -> None:
     said = await room.says(WIKI)
     await room.presses("Save this reply", SAVE)
@@ -517,6 +532,51 @@ async def test_an_answer_whose_reply_is_deleted_may_be_taken_back(room: Room) ->
     place = (await room.adapter.find(room.channel)).place
     (open_again,) = (await room.bot.experts.open(place, Audience("public"))).questions
     assert open_again.question == "What is the limit for a hotel?"
+
+
+async def test_what_was_replaced_takes_no_answer_along_when_it_is_deleted(room: Room) -> None:
+    said = await room.says("It is 10 days.")
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.says(LIMIT)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", REPLACE)
+    await room.wait_for("Saved", "Saved")
+    await room.edits(said, "It is 20 days.")
+    await room.deletes(said)
+    await room.says(SATO)  # by when the bot has heard of it
+    await room.settled()
+    await room.wait_for("Saved", "Saved", "Add this reply")
+    assert await room.answer() == LIMIT
+
+
+async def test_no_answer_is_taken_back_that_was_changed_meanwhile(room: Room) -> None:
+    said = await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.deletes(said)
+    await room.wait_for("The reply was deleted")
+    (row,) = await room.library.documents.listed(Readers(frozenset({TEAM})), collection="answers")
+    platform = "discord" if row.author == BEN else "slack" if row.author == "U2" else "web"
+    ben = Actor(platform, "", row.author, "editor")
+    changed = await room.bot.answers.edit(ben, Readers(frozenset({TEAM})), row.id, "It was moved.")
+    assert changed.refusal is None
+    await room.presses("The reply was deleted", BACK)
+    await room.says("Thanks.")  # by when the button has been obeyed
+    assert await room.answer() == "It was moved."
+
+
+async def test_words_that_are_no_longer_there_are_not_lost_by_adding_to_them(room: Room) -> None:
+    said = await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    await room.deletes(said)
+    await room.wait_for("The reply was deleted")
+    await room.presses("The reply was deleted", NO)
+    await room.wait_for("Saved")
+    await room.says(LIMIT)
+    await room.wait_for("Saved", "Is this reply the answer to")  # in its place, or not at all
+    assert await room.answer() == WIKI
 
 
 async def test_whoever_else_says_it_anew_is_its_author_once_its_author_agrees(room: Room) -> None:

@@ -92,8 +92,7 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
         return None if data is None else (_question(context, card, data), data)
 
     while True:  # what it would have gone on from may be settled a moment before
-        heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
-        confirms = [one for one in reversed(heard) if one.kind == "confirm"]
+        confirms = await _confirms(context, reply)
         asked = card_replies.asked(card, written, [one.data for one in confirms])
         if asked is None:
             return
@@ -110,33 +109,34 @@ async def replied(context: WebContext, reply: RoomMessage) -> None:
 async def changed(context: WebContext, reply: RoomMessage, *, gone: bool = False) -> None:
     """A message was edited, or is `gone`: where it is a part of a card's answer, ask what is the answer now. Raises
     StoreError."""
-    change = partial(card_replies.changed, reply=str(reply.id), gone=gone)
     root = await context.board.written(reply.root)
     card = None if root is None or root.kind != "card" else await _post_of(context, root)
     if card is None:
         return
 
     def asks(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
-        data = change(said.data)
+        data = card_replies.changed(said.data, str(reply.id), gone=gone)
         return None if data is None else (_question(context, card, data), {**data, "done": False})
 
-    heard = await context.board.heard(reply.room, reply.root, limit=_HEARD)
-    confirms = (one for one in reversed(heard) if one.kind == "confirm")
-    saved = next((one for one in confirms if change(one.data) is not None), None)
-    if saved is not None:
-        await context.board.amend(saved.id, asks)
+    confirms = await _confirms(context, reply)
+    held = card_replies.holding([one.data for one in confirms], str(reply.id))
+    if held is not None:
+        await context.board.amend(confirms[held].id, asks)
 
 
 async def discard(context: WebContext, confirm: RoomMessage) -> None:
     """Let the replies that were asked about be no answer, or the answer as it was. Raises StoreError."""
 
-    def restored(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
-        before: card_replies.Confirmation = said.data.get("before") or {}
-        taken = card_replies.taken(before)
-        return None if taken is None else (expert_answers.saved(taken, context.language), before)
+    def declined(said: RoomMessage) -> tuple[str, card_replies.Confirmation] | None:
+        now = card_replies.declined(said.data)
+        if now is None:
+            return None
+        taken = card_replies.taken(now)
+        return said.text if taken is None else expert_answers.saved(taken, context.language), {**now, "done": True}
 
-    if not confirm.data["done"] and await context.board.amend(confirm.id, restored) is None:
-        await context.board.drop([confirm])
+    left = await context.board.amend(confirm.id, declined)
+    if left is not None and "discarded" in left.data:
+        await context.board.drop([left])
 
 
 async def teach(
@@ -174,7 +174,9 @@ async def opened(context: WebContext, card: RoomMessage) -> expert_answers.Opene
 
 async def save(context: WebContext, member: Member, confirm: RoomMessage, *, anew: bool = False) -> AnswerTaken:
     """Keep the replies that were asked about as the answer, or those of `card_replies.anew`. Raises StoreError."""
-    meant = card_replies.anew(confirm.data) if anew else confirm.data
+    confirms = await _confirms(context, confirm)
+    now = card_replies.up_to_date(confirm.data, [one.data for one in confirms])
+    meant = card_replies.anew(now) if anew else now
     earlier, asked = card_replies.replies(meant)
     found = [await context.board.written(int(reply)) for reply in (*earlier, *asked)]
     card = await context.board.written(int(confirm.data["card"]))
@@ -201,6 +203,12 @@ async def save(context: WebContext, member: Member, confirm: RoomMessage, *, ane
 
         await context.board.amend(confirm.id, saved)
     return taught
+
+
+async def _confirms(context: WebContext, there: RoomMessage) -> list[RoomMessage]:
+    """The confirmations in a message's thread, the latest first."""
+    heard = await context.board.heard(there.room, there.root, limit=_HEARD)
+    return [one for one in reversed(heard) if one.kind == "confirm"]
 
 
 def _question(context: WebContext, card: Post, data: card_replies.Confirmation) -> str:

@@ -140,5 +140,27 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
         anew = await says("Sorry, ninety days.", "Add this reply to the answer")
         await fake.presses("ben", anew.id, "Replace the answer")
         await fake.wait_for(lambda: "Saved as the answer" in fake.message(anew.id).content)
-        await says("Is that all?", "Perhaps thirty days.")
+        await says("Please tell me how long refunds take", "Perhaps thirty days.")
         assert not [one for one in written_to(fake, "ben") if "this reply" in one.content]
+
+
+async def test_an_answer_that_was_typed_below_the_card_is_followed_and_no_question_when_it_is_edited(
+    tmp_path: Path,
+) -> None:
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, _, answer):
+        await fake.presses("ann", answer.id, "Ask a person")
+        await fake.wait_for(lambda: written_to(fake, "ben"))
+        said = await fake.says(fake.dm("ben"), "ben", "From abroad it takes sixty days.")
+        confirm = (await fake.wait_for(lambda: [one for one in written_to(fake, "ben") if "Save this" in one.content]))[
+            0
+        ]
+        await fake.presses("ben", confirm.id, "Save as the answer")
+        await fake.wait_for(lambda: "Saved as the answer" in fake.message(confirm.id).content)
+        await fake.says(fake.dm("ben"), "ben", QUESTION)  # so that the card is no longer the last that was said
+        await fake.wait_for(lambda: [one for one in written_to(fake, "ben") if "Perhaps thirty days." in one.content])
+        await fake.wait_for_idle()
+        posted = len(written_to(fake, "ben"))
+        await fake.edits(said, "From abroad it takes ninety days.")
+        await fake.wait_for(lambda: fake.message(confirm.id).content.startswith("Is this reply the answer to"))
+        await fake.wait_for_idle()
+        assert len(written_to(fake, "ben")) == posted  # it is no question

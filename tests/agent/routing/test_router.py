@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.router import approves, computed, question_in, route
+from agent.routing.router import approves, computed, question_in, requests, route
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,52 @@ def test_courtesy_sums_and_nothing_need_no_document(message: str, kind: str) -> 
 )
 def test_some_courtesy_also_says_that_it_may_be_done(message: str, is_approval: bool) -> None:
     assert approves(message) is is_approval
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "How long do refunds take",
+        "hi, how do I get a badge",
+        "Please tell me about leave",
+        "I'd like to know the deadline",
+        "is there a form for it",
+        "What's the limit",
+        "返金の期限を教えてください",
+        "経費の締め切りを教えて",
+        "有給の件ですが、申請方法を教えていただけますか。よろしくお願いします",
+        "返金の期限は",
+        "有給休暇とは",
+        "何日でしたっけ",
+        "退職金について知りたいです",
+    ],
+)
+def test_a_question_needs_no_mark(message: str) -> None:
+    assert requests(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "20日です",
+        "When you file it, add a receipt.",
+        "How to do it is in the wiki.",
+        "Tell me if that is wrong; 20 days.",
+        "Ask Sato, who knows what is allowed.",
+        "Do it in the portal.",
+        "教えてくれてありがとう。20日です。",
+        "窓口で教えてくれます",
+        "人事に教えてもらいました。20日です",
+        "京都か大阪か、どちらかにあります",
+        "期限は20日",
+    ],
+)
+def test_what_says_something_asks_for_nothing(message: str) -> None:
+    assert not requests(message)
+
+
+def test_however_many_greetings_stand_before_it_a_question_is_told() -> None:
+    assert question_in("Hi, " * 2_000 + "how do I get a badge") == "how do I get a badge"
 
 
 def test_a_sum_is_computed_behind_a_greeting() -> None:

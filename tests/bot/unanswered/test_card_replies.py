@@ -34,6 +34,12 @@ def asked(*replies: CardMessage, card: Post = CARD) -> list[Confirmation]:
     return found
 
 
+def asked_on(reply: CardMessage, *earlier: Confirmation) -> list[Confirmation]:
+    """The confirmation, if any, of a reply below an answered card; `earlier`: those before it, the latest first."""
+    now = card_replies.asked(DONE, reply, earlier)
+    return [] if now is None else [now]
+
+
 def names(found: Sequence[Confirmation]) -> list[list[str]]:
     return [one["replies"] for one in found]
 
@@ -195,6 +201,12 @@ def test_a_confirmation_of_an_earlier_version_is_left_as_it_is() -> None:
     older = {"card": ["digest:1", 0], "reply": "1", "reference": 7}
     assert names([card_replies.asked(CARD, written("2"), [older]) or {}]) == [["2"]]
     assert card_replies.replies(older) == ([], ["1"])
+    assert card_replies.question(older, "When?", "en").startswith("Save this reply as")
+    assert (card_replies.yes(older, "en"), card_replies.only(older, "en")) == ("Save as the answer", None)
+    saved = card_replies.saved(older, older, AnswerTaken(documents={"d": "v"}))
+    (more,) = asked_on(written("2"), saved)
+    assert (more["replies"], more["answers"]) == (["2"], {"d": "v"}) and asked_on(written("1"), saved) == []
+    assert card_replies.holding([saved], "1") == 0 and card_replies.changed(saved, "1", gone=True) is not None
 
 
 TEAM_EN = "Everyone in the team will be able to find it."
@@ -246,9 +258,12 @@ def test_what_was_saved_and_edited_is_the_answer_as_it_was_until_it_is_saved_aga
     again = card_replies.changed(saved, "2", gone=False)
     assert again is not None and not card_replies.is_settled(again)
     assert (again["replies"], again["answers"]) == (["1", "2"], {"d": "v"})
-    assert card_replies.declined(again) == saved
+    left = card_replies.declined(again)
+    assert left == {**saved, "differs": True}
+    (more,) = asked_on(written("3"), left)
+    assert (more["replies"], more["earlier"]) == (["3"], [])  # in its place: to add to it would lose its words
     done = card_replies.saved(again, card_replies.anew(again), AnswerTaken(documents={"d": "w"}))
-    assert done["saved"] == {"d": "w"} and "before" not in done
+    assert done["saved"] == {"d": "w"} and not {"before", "differs"} & done.keys()
     assert card_replies.changed(saved, "3", gone=True) is None and card_replies.changed(both, "1", gone=True) is None
     rest = card_replies.changed(saved, "1", gone=True)
     assert rest is not None and rest["replies"] == ["2"]
@@ -257,7 +272,53 @@ def test_what_was_saved_and_edited_is_the_answer_as_it_was_until_it_is_saved_aga
     assert none is not None and card_replies.replies(none) == ([], [])
     assert card_replies.question(none, "When?", "en").startswith("The reply was deleted. Take the answer")
     assert (card_replies.yes(none, "ja"), card_replies.only(none, "ja")) == (None, "回答を取り消す")
-    assert card_replies.asked(DONE, written("2"), [card_replies.taken_back(none)]) is None
+    (anew,) = asked_on(written("2"), none)  # one of its own: what asks whether to take it back still does
+    assert (anew["replies"], anew["earlier"], anew["answers"]) == (["2"], [], {"d": "v"}) and "before" not in anew
+    back = card_replies.taken_back(none)
+    assert asked_on(written("2"), back) == [] and card_replies.declined(back) is None
+    assert card_replies.holding([back, left], "2") is None
+
+
+def test_what_was_saved_in_part_stays_saved_when_the_rest_is_declined() -> None:
+    (first,) = asked(written("1"))
+    saved = card_replies.saved(first, first, AnswerTaken(told=1, documents={"d": "v"}))
+    again = card_replies.changed(saved, "1", gone=False) or {}
+    for before in (first, again):
+        meanwhile = card_replies.extended(before, written("2")) or {}
+        more = card_replies.saved(meanwhile, before, AnswerTaken(told=2, documents={"d": "w"}))
+        assert (more["replies"], more["earlier"], more["answers"]) == (["2"], ["1"], {"d": "w"})
+        left = card_replies.declined(more)
+        assert left is not None and (left["replies"], left["saved"], left["told"]) == (["1"], {"d": "w"}, 2)
+        assert not {"before", "differs"} & left.keys()
+
+
+def test_people_who_talk_below_an_answer_are_asked_once() -> None:
+    (first,) = asked(written("1"))
+    saved = {**first, "saved": {"d1": "v1"}}
+    (theirs,) = asked_on(written("2", author="U2"), saved)
+    for one in (theirs, {**theirs, "discarded": True}):
+        assert asked_on(written("3", author="U3"), one, saved) == []
+    assert asked_on(written("3", author="U2"), theirs, saved)[0]["replies"] == ["2", "3"]
+    assert asked_on(written("3"), {**theirs, "discarded": True}, saved)[0]["earlier"] == ["1"]  # its author goes on
+    anew = {**saved, "saved": {"d1": "v2"}}
+    assert asked_on(written("3", author="U3"), {**theirs, "discarded": True}, anew)[0]["answers"] == {"d1": "v2"}
+
+
+def test_what_a_later_answer_has_replaced_holds_no_reply_any_more() -> None:
+    (first,) = asked(written("1"))
+    saved = {**first, "saved": {"d1": "v1"}}
+    for author in ("U1", "U2"):
+        (theirs,) = asked_on(written("2", author=author), saved)
+        replaced = card_replies.anew(theirs)
+        done = card_replies.saved(theirs, replaced, AnswerTaken(documents={"d1": "v2"}))
+        found = [done, saved]
+        assert (card_replies.holding(found, "1"), card_replies.holding(found, "2")) == (None, 0)
+        assert card_replies.holding([theirs, saved], "1") == 1  # while it is only asked about
+        assert asked_on(written("3", author=author), *found)[0]["earlier"] == ["2"]
+        assert card_replies.belongs(found, "1") and not card_replies.belongs(found, "3")
+        again = card_replies.changed(done, "2", gone=True) or {}
+        assert card_replies.holding([again, saved], "1") is None
+        assert not card_replies.belongs([{**theirs, "discarded": True}], "2")
 
 
 def test_what_is_said_anew_leaves_out_what_was_said_before() -> None:
