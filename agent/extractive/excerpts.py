@@ -65,10 +65,13 @@ class CandidateLines:
     words: tuple[float, ...]
 
     def undecided(self) -> list[str]:
-        """The texts that meaning may yet put first, to be compared with the question."""
+        """The texts that meaning may yet put first, to be compared with the question: not one that is alone in its
+        language, which is the mean of it."""
         enough = max(self.words, default=0.0) - _BEHIND
-        near = (line for line, words in zip(self.lines, self.words, strict=True) if words >= enough)
-        return list(dict.fromkeys(line.text for line in near))
+        near = (line.text for line, words in zip(self.lines, self.words, strict=True) if words >= enough)
+        languages = {text: language_of(text) for text in dict.fromkeys(near)}
+        several = Counter(languages.values())
+        return [text for text, language in languages.items() if several[language] > 1]
 
     def closest(self, cosines: Mapping[str, float]) -> list[Excerpt]:
         """The best lines of at most `PASSAGES` hits (best first), the passage with the best line first.

@@ -134,7 +134,7 @@ class ExtractiveModel:
         return Shown(lines.closest(await self._cosines(asked, lines.undecided())), found)
 
     async def _cosines(self, question: str, texts: Sequence[str]) -> dict[str, float]:
-        if self._similarity is None:
+        if self._similarity is None or not texts:
             return {}
         try:
             return dict(zip(texts, await self._similarity(question, texts), strict=True))

@@ -226,12 +226,20 @@ def test_the_figure_that_is_asked_for_comes_before_words(question: str, first: s
 
 def test_what_is_far_behind_by_its_words_is_not_compared() -> None:
     pages = [
-        hit("Parking costs 500 yen.\n\nThe office opens at nine.", "parking.md"),
+        hit("Parking costs 500 yen.\n\nParking costs nothing at night.\n\nThe office opens at nine.", "parking.md"),
         hit("Bring a badge.", "badge.md"),
     ]
     undecided = candidate_lines("what does parking cost", pages, ENCODER.terms).undecided()
-    assert undecided == ["Parking costs 500 yen."]
-    assert len(candidate_lines("駐車料金はいくら", pages, ENCODER.terms).undecided()) == 3
+    assert undecided == ["Parking costs 500 yen.", "Parking costs nothing at night."]
+    assert len(candidate_lines("駐車料金はいくら", pages, ENCODER.terms).undecided()) == 4
+
+
+def test_what_is_alone_in_its_language_is_not_compared() -> None:
+    """A line is as near as it lies above the mean of its language."""
+    pages = [hit("Parking costs 500 yen."), hit("駐車は有料です。")]
+    lines = candidate_lines("parking", pages, ENCODER.terms)
+    assert lines.undecided() == []
+    assert lines.closest({"Parking costs 500 yen.": 0.1, "駐車は有料です。": 0.9}) == lines.closest({})
 
 
 @pytest.mark.parametrize(
@@ -244,5 +252,6 @@ def test_what_is_far_behind_by_its_words_is_not_compared() -> None:
 def test_a_pair_is_compared_with_its_question_too(asked: str, question: str, text: str, other: str) -> None:
     hits = [hit(other), hit(text, "faq.csv", question=question)]
     assert closest(asked, hits)[0].hit == 1
-    undecided = candidate_lines(asked, hits, ENCODER.terms).undecided()
+    again = hit("2", "more.csv", question=question)
+    undecided = candidate_lines(asked, [*hits, again], ENCODER.terms).undecided()
     assert f"{question} {text}" in undecided
