@@ -150,12 +150,16 @@ def fences(text: str) -> Iterator[tuple[bool, str]]:
         yield bool(kind), "".join(rows)
 
 
+_MARKS = {"fence": ("```", "~~~"), "table_open": ("|",)}  # without which there is no block of the kind
+
+
 def _blocks(text: str, *kinds: str) -> Iterator[tuple[str, list[str]]]:
     """The text's lines, with their ends: those of each block of these kinds together, and those between with ""."""
     text = re.sub(r"\r\n?", "\n", text)
     rows = re.findall(r"[^\n]*\n|[^\n]+", text)
     at = 0
-    for token in parser.parse(text):
+    there = any(mark in text for kind in kinds for mark in _MARKS[kind])
+    for token in parser.parse(text) if there else ():
         if token.type in kinds and token.map and token.map[0] >= at:
             start, end = token.map
             if start > at:

@@ -124,7 +124,7 @@ def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> C
 
 
 def _columns(text: str) -> int:
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+    return len(text) if text.isascii() else sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _lines(hits: Sequence[Hit]) -> list[_Line]:
