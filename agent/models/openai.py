@@ -127,8 +127,9 @@ class OpenAIModel:
         while True:
             reply, begun = Reply(), False
             body = _body(self._model, conversation, offered, schema, effort, without, limit)
+            sent = encoded(body)
             try:
-                async with aclosing(self._stream(body, reply)) as chunks:
+                async with aclosing(self._stream(sent, reply)) as chunks:
                     async for chunk in chunks:
                         for part in reply.read(chunk):
                             begun = True
@@ -149,7 +150,7 @@ class OpenAIModel:
             for part in reply.end():
                 yield part
             self._refused |= without
-            self._look_at(reply.cost.input_tokens, body)
+            self._look_at(reply.cost.input_tokens, sent)
             spent += reply.cost
             if reply.cut and not reply.says_something:
                 if again:
@@ -164,27 +165,27 @@ class OpenAIModel:
             yield message
             return
 
-    def _look_at(self, read: int, body: Json) -> None:
+    def _look_at(self, read: int, sent: bytes) -> None:
         """Ollama answers a conversation that is longer than its context as if nothing were left out (its PR 17944).
         `read`: tokens; 0: it does not say."""
         if self._cuts or not read:
             return
-        sent = _fewest_tokens(encoded(body))
-        if read < sent:
+        tokens = _fewest_tokens(sent)
+        if read < tokens:
             self._cuts = True
             log.warning(
                 "%s was sent some %d tokens and says that it has read %d: its context is too small, and something is"
                 " left out. Give it 16,000 at least (Ollama: OLLAMA_CONTEXT_LENGTH)",
-                *(self.name, sent, read),
+                *(self.name, tokens, read),
             )
 
-    async def _stream(self, body: Json, reply: Reply) -> AsyncGenerator[Json, None]:
+    async def _stream(self, sent: bytes, reply: Reply) -> AsyncGenerator[Json, None]:
         """The chunks of one call; its time limit counts the waiting for them, not what the caller does between.
 
         Once `reply` is whole, whatever goes wrong with the rest of the stream is no matter.
         """
         clock, left = get_running_loop().time, self._timeout
-        async with aclosing(self._chunks(body, reply)) as chunks:
+        async with aclosing(self._chunks(sent, reply)) as chunks:
             while True:
                 started = clock()
                 try:
@@ -201,10 +202,8 @@ class OpenAIModel:
                 left -= clock() - started
                 yield chunk
 
-    async def _chunks(self, body: Json, reply: Reply) -> AsyncGenerator[Json, None]:
-        async with self._http.sse(
-            self._url, method="POST", content=encoded(body), headers=headers(self._key)
-        ) as source:
+    async def _chunks(self, sent: bytes, reply: Reply) -> AsyncGenerator[Json, None]:
+        async with self._http.sse(self._url, method="POST", content=sent, headers=headers(self._key)) as source:
             response = source.response
             if not response.is_success:
                 complaint = await refused(response)
