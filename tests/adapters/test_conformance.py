@@ -2,7 +2,7 @@
 misses and cards that follow them. Source: product.md §1 and §4; reliability.md R2, R5 and R6."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -58,6 +58,16 @@ async def open_questions(it: Process, place: World) -> list[str]:
     where = (await it.adapter.find(place.channel)).place
     found = await it.data.questions.open(readers(where, Audience("public")).scopes)
     return [each.question for each in found.questions]
+
+
+async def learnt(it: Process, place: World, asked: str, documents: Mapping[str, str] | None = None) -> None:
+    """An expert has answered the only open miss, and its asker is told. `documents`: where the answer is kept."""
+    where = (await it.adapter.find(place.channel)).place
+    (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
+    trace = AuditRecord("slack:U9", "teach", "questions", "answers")
+    telling = replace(TELLING, documents=documents or {})
+    await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=telling)
+    await until(lambda: place.thread(asked), lambda said: TELLING.answer in said[-1])
 
 
 async def card_of(it: Process, place: World, *texts: str) -> Card:
@@ -202,11 +212,7 @@ async def test_what_its_asker_was_told_goes_with_a_deleted_question(place: World
     async with place.process(misses) as it:
         asked = await place.says(BETTER)
         await place.answered(asked, "Nothing was found.")
-        where = (await it.adapter.find(place.channel)).place
-        (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
-        trace = AuditRecord("slack:U9", "teach", "questions", "answers")
-        await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=TELLING)
-        await until(lambda: place.thread(asked), lambda said: "At pier seven." in said[-1])
+        await learnt(it, place, asked)
         assert "How long do refunds take?" in (await place.thread(asked))[-1]
         await place.deletes(asked)
         await until(lambda: place.thread(asked), lambda said: not said)
@@ -217,11 +223,7 @@ async def test_what_its_asker_was_told_goes_with_the_old_words_of_a_question(pla
     async with place.process(misses, answers("Other.")) as it:
         asked = await place.says(BETTER)
         await place.answered(asked, "Nothing was found.")
-        where = (await it.adapter.find(place.channel)).place
-        (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
-        trace = AuditRecord("slack:U9", "teach", "questions", "answers")
-        await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=TELLING)
-        await until(lambda: place.thread(asked), lambda said: "At pier seven." in said[-1])
+        await learnt(it, place, asked)
         await place.quiet()
         await place.edits(asked, "@kotae How long do returns take?")
         await until(lambda: place.thread(asked), lambda said: "Other." in "".join(said))
@@ -551,12 +553,7 @@ async def test_an_experts_answer_that_is_withdrawn_leaves_the_threads_where_it_w
     async with place.process(misses) as it:
         asked = await place.says(BETTER)
         await place.answered(asked, "Nothing was found.")
-        where = (await it.adapter.find(place.channel)).place
-        (question,) = (await it.data.questions.open(readers(where, Audience("public")).scopes)).questions
-        trace = AuditRecord("slack:U9", "teach", "questions", "answers")
-        telling = replace(TELLING, documents={TEAM: pairs})
-        await Notices(it.data.engine).close([question.id], {TEAM}, now=datetime.now(UTC), trace=trace, telling=telling)
-        await until(lambda: place.thread(asked), lambda said: "At pier seven." in said[-1])
+        await learnt(it, place, asked, {TEAM: pairs})
         await place.quiet()
     async with database(settings(place.home)) as data:
         await change(data.engine, lambda db: withdraw(db, {pairs: "Q&A.json"}, datetime.now(UTC)))

@@ -29,6 +29,17 @@ PAGE = "# Refunds\n\nRefunds take thirty days from the day on which the parcel a
 QUESTION = "How long do customers wait for refunds after sending parcels to the warehouse abroad?"
 
 
+async def asks_ben(slack: FakeSlack, app: Application, adapter: SlackAdapter) -> tuple[str, Message]:
+    """A question that ben is asked in person; its thread and his card."""
+    app.bot.asking.reach = PeopleReach([adapter], None)
+    await add(app)
+    thread, answer = await asks(slack)
+    await slack.presses("U1", answer, ASK)
+    await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
+    (card,) = slack.posted(slack.dm("U2"))
+    return thread, card
+
+
 def whispered(slack: FakeSlack, user: str, words: str) -> list[Message]:
     return [each for each in slack.whispers(user) if words in each.shown]
 
@@ -212,12 +223,7 @@ async def test_what_everybody_reads_from_the_question_to_the_answer(tmp_path: Pa
 
 async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
-        app.bot.asking.reach = PeopleReach([adapter], None)
-        await add(app)
-        thread, answer = await asks(slack)
-        await slack.presses("U1", answer, ASK)
-        await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
-        (card,) = slack.posted(slack.dm("U2"))
+        thread, card = await asks_ben(slack, app, adapter)
         for text, said in (("From abroad it takes sixty days.", "Save this reply"), ("And a form.", "Save these 2")):
             await slack.says(slack.dm("U2"), "U2", text)
             (asked,) = await slack.wait_for(lambda: [one for one in slack.replies(card.ts) if said in one.shown])  # noqa: B023
@@ -243,12 +249,7 @@ async def test_an_answer_that_was_typed_below_the_card_is_followed_and_no_questi
     tmp_path: Path,
 ) -> None:
     async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
-        app.bot.asking.reach = PeopleReach([adapter], None)
-        await add(app)
-        thread, answer = await asks(slack)
-        await slack.presses("U1", answer, ASK)
-        await slack.wait_for(lambda: whispered(slack, "U1", "I have asked ben"))
-        (card,) = slack.posted(slack.dm("U2"))
+        thread, card = await asks_ben(slack, app, adapter)
         direct = slack.dm("U2")
         said = await slack.says(direct, "U2", "From abroad it takes sixty days.")
         (asked,) = await slack.wait_for(lambda: [one for one in slack.replies(card.ts) if "Save this" in one.shown])
