@@ -1036,7 +1036,7 @@ MUTATIONS = (
     Mutation(
         "teaching: who will find an answer is said before",
         "adapters/shared/expert_answers.py",
-        ("found is None or any(one.scope == TEAM for one in found.closes)\n\n\nasync def opened", "True\n\n\nasync def opened"),
+        ("found is None or _reaches_team(found)", "True"),
         ("tests/adapters/shared/test_expert_answers.py::test_who_will_find_an_answer_is_known_before",),
     ),
     Mutation(
@@ -1063,7 +1063,7 @@ MUTATIONS = (
     Mutation(
         "teaching: no to new words leaves the answer what it was",
         "bot/unanswered/card_replies.py",
-        ('now.get("before", {**now, "discarded": True})', '{**now, "discarded": True}'),
+        ('now.get("before", taken_back(now))', '{**now, "discarded": True}'),
         (f"{CARD_REPLIES}::test_an_answer_whose_words_are_edited_is_asked_about_again",),
     ),
     Mutation(
@@ -2569,7 +2569,7 @@ MUTATIONS = (
     Mutation(
         "what a model searched for goes with what it had read",
         "bot/store/withdrawal.py",
-        ("    withdraw_queries(db, db.execute(select(turns).where(turns.c.id.in_(some))).all())\n", ""),
+        ("    withdraw_queries(db, db.execute(ran).all())\n", ""),
         ("tests/bot/store/test_withdrawal.py::test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_counts",),
     ),
     Mutation(
@@ -2587,7 +2587,7 @@ MUTATIONS = (
     Mutation(
         "a card that was closed loses the words of a deleted question",
         "bot/store/erasure.py",
-        ('values(data={**data, "closed": False})', "values(data=data)"),
+        ('values(data={**card.data, "closed": False})', "values(data=card.data)"),
         (f"{CONFORMANCE}::test_a_card_that_was_closed_loses_the_words_of_a_question_that_is_deleted",),
     ),
     *(
@@ -2620,7 +2620,7 @@ MUTATIONS = (
         )
         for where, file, change in (
             ("withdrawn", "bot/store/withdrawal.py", ("    take_notices_back(db, turn, now, of_page=True)\n", "")),
-            ("edited", "bot/store/turns.py", ("    take_notices_back(db, row.id, now, of_page=of_page)\n", "    pass\n")),
+            ("edited", "bot/store/turns.py", ("                take_notices_back(db, row.id, now)\n", "")),
             ("Slack", "adapters/slack/turn_view.py", (" for post in taken_back(self._earlier)]", " for post in ()]")),
             ("Discord", "adapters/discord/turn_view.py", ('taken_back(self._saying.parts("notice"))', "[]")),
             ("browser", "adapters/web/channel/digest.py", (', "of_page": notice.of_page}', "}")),

@@ -104,10 +104,10 @@ def _question(context: DiscordContext, card: Post, confirm: Post) -> tuple[str, 
     if (taken := card_replies.taken(confirm.data)) is not None:
         return expert_answers.saved(taken, context.language), []
     name, about = confirm.about.removeprefix("confirm:"), escaped(shortened(digest_cards.question_on(card), 150))
-    yes, only = (label(confirm.data, context.language) for label in (card_replies.yes, card_replies.only))
-    buttons = [button(yes, f"kotae:{SAVE}:{name}", ButtonStyle.primary)] if yes else []
-    buttons += [button(only, f"kotae:{ANEW}:{name}")] if only else []
-    buttons.append(button(expert_answers.NO.to(context.language), f"kotae:{DISCARD}:{name}"))
+    buttons = [
+        button(label, f"kotae:{kind}:{name}", ButtonStyle.primary if kind == SAVE else ButtonStyle.secondary)
+        for kind, label in expert_answers.choices(confirm.data, context.language)
+    ]
     return card_replies.question(confirm.data, about, context.language), buttons
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from adapters.markdown.events import one_line, shortened
 from adapters.port import PostError
@@ -23,7 +23,7 @@ from bot.access import readers
 from bot.bot import Bot
 from bot.texts import MEMBERS
 from bot.turns.withdrawal import WITHDRAWN
-from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Notice, Place, Post
+from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, Notice, Place, Post, Question
 from bot.unanswered import card_replies
 from bot.unanswered.closing import Choice, Closing, closing
 from bot.unanswered.digest_card import what_it_closes
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 _QUOTED = re.compile(r"\s*[>＞]")
 _CLAUSE = re.compile(r"[,、;；:：—–]\s*|\s-+\s")
+
+Choosing = Literal["save", "anew", "discard"]
 
 NAME = 80  # characters of whoever settled a card
 QUESTION_CHARACTERS = 1_000
@@ -462,9 +464,8 @@ async def is_shared(bot: Bot, card: Post, audience: Audience) -> bool:
     """Whether the team will read an answer to what a card asks. Raises StoreError."""
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None] or asked
-    shown = digest_cards.reference_of(card)
-    found = await asyncio.to_thread(closing, still, shown if shown in {question.id for question in still} else None)
-    return found is None or any(one.scope == TEAM for one in found.closes)
+    found = await _closing(still, digest_cards.reference_of(card))
+    return found is None or _reaches_team(found)
 
 
 async def opened(bot: Bot, card: Post, audience: Audience, reference: int | None = None) -> OpenedQuestion | Text:
@@ -474,16 +475,33 @@ async def opened(bot: Bot, card: Post, audience: Audience, reference: int | None
     still = [question for question in asked if question.resolved_at is None]
     if not still:
         return GONE
-    shown = digest_cards.reference_of(card) if reference is None else reference
-    found = await asyncio.to_thread(closing, still, shown if shown in {question.id for question in still} else None)
+    found = await _closing(still, digest_cards.reference_of(card) if reference is None else reference)
     return GONE if found is None else to_answer(found)
+
+
+async def _closing(asked: Sequence[Question], reference: int | None) -> Closing | None:
+    """The questions that an answer closes; `reference` is the one that is answered, if it is among those `asked`."""
+    return await asyncio.to_thread(closing, asked, reference if reference in {one.id for one in asked} else None)
+
+
+def _reaches_team(found: Closing) -> bool:
+    return any(one.scope == TEAM for one in found.closes)
 
 
 def to_answer(found: Closing) -> OpenedQuestion:
     """The question of a form."""
     question = shortened(one_line(found.reference.question), QUESTION_CHARACTERS) or "?"
-    shared = any(one.scope == TEAM for one in found.closes)
-    return OpenedQuestion(question, shared, found.reference.id, found.choices)
+    return OpenedQuestion(question, _reaches_team(found), found.reference.id, found.choices)
+
+
+def choices(data: card_replies.Confirmation, language: Language) -> list[tuple[Choosing, str]]:
+    """The buttons below the question whether replies are the answer, in their order, with their labels."""
+    labels: tuple[tuple[Choosing, str | None], ...] = (
+        ("save", card_replies.yes(data, language)),
+        ("anew", card_replies.only(data, language)),
+        ("discard", NO.to(language)),
+    )
+    return [(kind, label) for kind, label in labels if label is not None]
 
 
 def saved(taught: AnswerTaken, language: Language) -> str:

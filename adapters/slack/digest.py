@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 DISMISS, SAVE, ANEW, DISCARD, LINK = "kotae_dismiss", "kotae_save", "kotae_anew", "kotae_discard", "kotae_link"
 _ACTIONS = {"answer": ANSWER, "dismiss": DISMISS}
+_CHOICES = {"save": SAVE, "anew": ANEW, "discard": DISCARD}
 _PIECE = 2_900  # characters of a block
 URL = 3_000  # of a button; Source: docs.slack.dev button element
 
@@ -92,10 +93,10 @@ def _question(context: SlackContext, card: Post, confirm: Post) -> tuple[str, li
         return line(text), [section(text)]
     about = shortened(digest_cards.question_on(card), 150)
     text = card_replies.question(confirm.data, about, context.language)
-    yes, only = (label(confirm.data, context.language) for label in (card_replies.yes, card_replies.only))
-    elements = [button(yes, SAVE, confirm.about, style="primary")] if yes else []
-    elements += [button(only, ANEW, confirm.about)] if only else []
-    elements.append(button(expert_answers.NO.to(context.language), DISCARD, confirm.about))
+    elements = [
+        button(label, _CHOICES[kind], confirm.about, **({"style": "primary"} if kind == "save" else {}))
+        for kind, label in expert_answers.choices(confirm.data, context.language)
+    ]
     return line(text), [section(text), {"type": "actions", "elements": elements}]
 
 

@@ -31,6 +31,7 @@ from bot.errors import StoreError
 from bot.store.engine import alone, at_leisure, change, execute, on_server, rows
 from bot.store.feedback import words_of
 from bot.store.followed import leave_out
+from bot.store.outbox import is_row_of
 from bot.store.schema import (
     answers,
     asks,
@@ -281,9 +282,8 @@ def forget_answer(db: Connection, turn: str) -> None:
     asked = {*db.scalars(select(questions.c.id).where(questions.c.turn == turn))}
     if asked:
         forget_confirms(db, asked)
-    for about, part, data in _cards_of(db, asked):
-        its = (posts.c.about == about) & (posts.c.kind == "card") & (posts.c.part == part)
-        db.execute(update(posts).where(its).values(data={**data, "closed": False}))
+    for card in _cards_of(db, asked):
+        db.execute(update(posts).where(is_row_of(card)).values(data={**card.data, "closed": False}))
     strip(db, {turn})
     for table in (answers, traces, sources, feedback, questions, notices, refusals):
         db.execute(delete(table).where(table.c.turn == turn))
@@ -307,17 +307,16 @@ def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
 
 def _delete_cards(db: Connection, asked: Collection[int]) -> None:
     """A digest's card holds the words of the questions it offers, and what was complained of."""
-    for about, part, _ in _cards_of(db, asked):
-        its = (posts.c.about == about) & (posts.c.kind == "card") & (posts.c.part == part)
-        db.execute(delete(posts).where(its))
+    for card in _cards_of(db, asked):
+        db.execute(delete(posts).where(is_row_of(card)))
 
 
-def _cards_of(db: Connection, asked: Collection[int]) -> list[tuple[str, int, Mapping[str, Any]]]:
-    """The cards that offer, or have offered, one of these questions: what they are about, their parts and data."""
+def _cards_of(db: Connection, asked: Collection[int]) -> list[Any]:
+    """The cards (rows) that offer, or have offered, one of these questions."""
     if not asked:
         return []
-    found = db.execute(select(posts.c.about, posts.c.part, posts.c.data).where(posts.c.kind == "card")).all()
-    return [(row.about, row.part, row.data) for row in found if not {*asked}.isdisjoint(row.data.get("questions", ()))]
+    found = db.execute(select(posts).where(posts.c.kind == "card")).all()
+    return [card for card in found if not {*asked}.isdisjoint(card.data.get("questions", ()))]
 
 
 def _empty_turns(db: Connection, ids: Sequence[str]) -> None:

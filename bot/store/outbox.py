@@ -36,7 +36,7 @@ class Outbox(Store):
             added = insert(db, posts).values(self._values(db, post)).on_conflict_do_nothing(index_elements=list(_KEY))
             if db.execute(added.returning(posts.c.about)).first() is not None:
                 return None
-            return _post(db.execute(select(posts).where(_is(post))).one())
+            return _post(db.execute(select(posts).where(is_row_of(post))).one())
 
         return await change(self._engine, add, durable=False)
 
@@ -55,11 +55,11 @@ class Outbox(Store):
         is."""
 
         def amend(db: Connection) -> Post | None:
-            row = db.execute(select(posts).where(_is(post)).with_for_update()).first()
+            row = db.execute(select(posts).where(is_row_of(post)).with_for_update()).first()
             data = None if row is None else change_data(row.data)
             if data is None:
                 return None
-            anew = update(posts).where(_is(post)).values(data=dict(data)).returning(posts)
+            anew = update(posts).where(is_row_of(post)).values(data=dict(data)).returning(posts)
             return _post(db.execute(anew).one())
 
         return await change(self._engine, amend, durable=False)
@@ -132,7 +132,8 @@ class Outbox(Store):
         return columns(post) | {"data": dict(post.data), "at": present(db, self._clock())}
 
 
-def _is(post: Post) -> ColumnElement[bool]:
+def is_row_of(post: Any) -> ColumnElement[bool]:
+    """The condition for the row of a post, given the post or such a row."""
     return and_(posts.c.about == post.about, posts.c.kind == post.kind, posts.c.part == post.part)
 
 

@@ -285,8 +285,7 @@ class TurnStore:
                 if row.edits >= EDITS or _wording(row.text) == _wording(message.text):
                     return False
                 forget_answer(db, row.id)
-                for of_page in (True, False):
-                    take_notices_back(db, row.id, now, of_page=of_page)
+                take_notices_back(db, row.id, now)
                 values |= {"edits": row.edits + 1, "author": message.author, "link": message.link}
             db.execute(update(turns).where(turns.c.id == row.id).values(values))
             return True

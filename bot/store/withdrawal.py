@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, exists, or_, s
 from agent.events import Answered
 from bot.access import readers
 from bot.store.conversations import answered, changes_json, incoming
+from bot.store.outbox import is_row_of
 from bot.store.schema import answers, messages, notices, posts, questions, sources, turns
 from bot.store.searches import withdraw_queries
 from bot.store.traces import scrub
@@ -52,7 +53,8 @@ def withdraw_from(db: Connection, some: Sequence[str], documents: Mapping[str, s
     """Inside the caller's transaction: take these documents (names by id) from turns, AT_ONCE at most, whose readers
     may not read them any more. What was posted is shown again in the same place by whoever serves its platform."""
     scrub(db, documents, some)
-    withdraw_queries(db, db.execute(select(turns).where(turns.c.id.in_(some))).all())
+    ran = select(turns.c.text, turns.c.claimed_at, turns.c.finished_at).where(turns.c.id.in_(some))
+    withdraw_queries(db, db.execute(ran).all())
     _redact_all(db, documents, some, now)
     for turn in empty_steps(db, some):
         show_again(db, turn, now)
@@ -105,20 +107,22 @@ def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) ->
     rewrite(db, turn, after, now)
 
 
-def take_notices_back(db: Connection, turn: str, now: datetime, *, of_page: bool) -> None:
-    """Inside the caller's transaction: the notices of a turn, of pages or of experts' answers, are taken away as empty
-    steps are."""
-    found = False
-    for row in db.execute(select(posts).where(posts.c.about == turn, posts.c.kind == "notice")).all():
-        if bool(row.data.get("of_page")) is of_page:
-            its = (posts.c.about == turn) & (posts.c.kind == "notice") & (posts.c.part == row.part)
-            db.execute(update(posts).where(its).values(data={**row.data, "placeholder": True}))
-            found = True
-    for row in db.execute(select(messages).where(messages.c.about == turn, messages.c.kind == "notice")).all():
-        if bool(row.data.get("of_page")) is of_page:
-            db.execute(update(messages).where(messages.c.id == row.id).values(text="", data={}, deleted_at=now))
-            found = True
-    if found:
+def take_notices_back(db: Connection, turn: str, now: datetime, *, of_page: bool | None = None) -> None:
+    """Inside the caller's transaction: the notices of a turn are taken away as empty steps are. `of_page`: only those
+    of pages, or only those of experts' answers."""
+    said, told = (
+        [
+            row
+            for row in db.execute(select(table).where(table.c.about == turn, table.c.kind == "notice")).all()
+            if of_page is None or bool(row.data.get("of_page")) is of_page
+        ]
+        for table in (posts, messages)
+    )
+    for row in said:
+        db.execute(update(posts).where(is_row_of(row)).values(data={**row.data, "placeholder": True}))
+    for row in told:
+        db.execute(update(messages).where(messages.c.id == row.id).values(text="", data={}, deleted_at=now))
+    if said or told:
         show_again(db, turn, now)
 
 
@@ -154,5 +158,4 @@ def strip(db: Connection, gone: AbstractSet[str]) -> None:
         if len(kept) < len(marked):
             row |= {"details": [line for line, _ in kept], "sources": [source for _, source in kept]}
             data = {**card.data, "row": row, "stale": True}
-            its = (posts.c.about == card.about) & (posts.c.kind == "card") & (posts.c.part == card.part)
-            db.execute(update(posts).where(its).values(data=data))
+            db.execute(update(posts).where(is_row_of(card)).values(data=data))

@@ -203,7 +203,7 @@ def declined(now: Confirmation) -> Confirmation | None:
     by now, or it is settled."""
     if is_settled(now):
         return None
-    before: Confirmation = now.get("before", {**now, "discarded": True})
+    before: Confirmation = now.get("before", taken_back(now))
     return before
 
 

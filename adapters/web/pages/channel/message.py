@@ -4,6 +4,7 @@ What anybody wrote goes through text elements or `markdown.html` only.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from nicegui import ui
 
@@ -19,7 +20,6 @@ from agent.events import EXTRACTIVE, Outcome
 from bot.records import BOT, RoomMessage, RoomReplies
 from bot.texts import OUTCOMES
 from bot.types import Card, CardRow
-from bot.unanswered import card_replies
 from retrieval.i18n import Language, Text
 
 _NAME = "Kotae"
@@ -269,8 +269,8 @@ class Drawing:
                 await self.site.web.discard(self.who.member, message.id)
 
         with ui.row():
-            if yes := card_replies.yes(message.data, self.language):
-                ui.button(yes, on_click=lambda: save()).props("unelevated no-caps")
-            if only := card_replies.only(message.data, self.language):
-                ui.button(only, on_click=lambda: save(anew=True)).props("flat no-caps")
-            ui.button(expert_answers.NO.to(self.language), on_click=discard).props("flat no-caps")
+            do: Mapping[str, Callable[[], Awaitable[None]]]
+            do = {"save": save, "anew": partial(save, anew=True), "discard": discard}
+            for kind, label in expert_answers.choices(message.data, self.language):
+                look = "unelevated" if kind == "save" else "flat"
+                ui.button(label, on_click=do[kind]).props(f"{look} no-caps")
