@@ -102,6 +102,7 @@ async def _lost(slack: FakeSlack, here: Service, asked: Mapping[str, str]) -> se
     await slack.opens_home("U1")
     if "assistant:write" in slack.app.scopes:
         await slack.wait_for(lambda: slack.world.prompts)
+        await slack.wait_for(lambda: not slack.replies(asked["im"]) or (dm, asked["im"]) in slack.world.titles)
     await slack.wait_for_idle()
     if not slack.world.prompts:
         lost.add("suggestions")
