@@ -142,6 +142,7 @@ async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, 
     assert voted[found.id].reason == "outdated"
     missed = await site.app.bot.experts.open(*spot("general"))
     assert [each.reason for each in missed.questions] == ["reported"]
+    await sees(user, "👍")  # drawn anew with the vote
     user.find("👍").click()
     await until(lambda: site.web.votes(AKI, [found.id]), lambda votes: votes[found.id].vote == "up")
 
