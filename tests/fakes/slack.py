@@ -90,6 +90,7 @@ class FakeSlack:
         self.sockets.address = self.url.replace("http", "ws", 1)
         self.tell = payloads.Announcer(self.world, self.url, self._announce)
         self.server.open(self.url, self.tell)
+        self.server.methods.told_of = lambda event: self.subscribed is None or event in self.subscribed
         return self
 
     async def __aexit__(
@@ -235,6 +236,34 @@ class FakeSlack:
         if stream is None or stream.ended:
             raise ValueError("nothing is being written there")
         stream.ended = "user"
+
+    async def stops(self, user: str, thread: str) -> list[Delivery]:
+        """Slack's own Stop in a thread where the app is at work: Slack stops what is being written there, and tells the
+        app. Raises LookupError where there is no such button."""
+        root = self.message(thread)
+        place = (root.channel, root.ts)
+        told = self.server.methods.told_of("agent_session_stopped") and "chat:write" in self.app.scopes
+        if place not in self.world.processing or not told or user not in self.world.channels[root.channel].members:
+            raise LookupError("Slack shows no Stop there")
+        streams = [each for each in self.world.thread(*place) if each.app_id == self.app.id and each.streaming]
+        for each in streams:
+            await self.stops_stream(each.ts)
+        event = self._of_session("agent_session_stopped", user, place)
+        return self.event(event | {"streaming_message_ts": [each.ts for each in streams]})
+
+    async def renames(self, user: str, thread: str, title: str) -> None:
+        """A new title for a session, by anybody in its channel."""
+        root = self.message(thread)
+        session = self.world.sessions[root.channel, root.ts]
+        event = self._of_session("agent_session_title_changed", user, (root.channel, root.ts)) | {"title": title}
+        if session.title:
+            event["previous_title"] = session.title
+        session.title = title
+        self._announce(self.world.channels[root.channel], event | {"team_id": TEAM})
+
+    def _of_session(self, kind: str, user: str, place: tuple[str, str]) -> Json:
+        now = self.world.new_ts()
+        return {"type": kind, "channel": place[0], "thread_ts": place[1], "user": user, "event_ts": now}
 
     # -- gestures: each returns once it was acked, or was not in time ------------------------------------------------
 

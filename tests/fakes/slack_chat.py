@@ -186,7 +186,9 @@ class Chat:
         message = self._world.post(
             channel.id, app.bot_user, thread=thread, bot_id=app.bot_id, app_id=app.id, stream=stream
         )
-        self._world.processing.add((channel.id, thread))
+        if app.agent:
+            author = self._world.messages[channel.id, thread].user
+            self._world.session(channel.id, thread, "processing", initiator=author)
         self._tell.posted(message)
         return {"ok": True, "channel": channel.id, "ts": message.ts}
 
@@ -200,16 +202,19 @@ class Chat:
 
     def stop_stream(self, app: App, arguments: Json) -> Json:
         message, stream = self._open(app, arguments)
-        blocks = arguments.get("blocks")
+        blocks, status = arguments.get("blocks"), str(arguments.get("session_status") or "active")
         rules.check_metadata(arguments.get("metadata"))
         rules.check_message(blocks, "")
+        if status not in rules.SESSION:
+            raise Refused("invalid_arguments")
         self._feed(stream, arguments, blocks or [])
         before = self._world.as_json(message, base=self._base)
         message.blocks = rules.with_ids(blocks or [])
         if self.keeps_metadata and arguments.get("metadata"):
             message.metadata = arguments["metadata"]
         stream.ended = "stopped"
-        self._world.processing.discard((message.channel, message.thread))
+        if app.agent:
+            self._world.session(message.channel, message.thread, status)
         message.edited = ""
         self._world.changed()
         self._tell.changed(message, before)

@@ -79,6 +79,8 @@ RULES: Mapping[str, Rule] = {
     "chat.startStream": Rule(20, ("chat:write",)),
     "chat.appendStream": Rule(100, ("chat:write",)),
     "chat.stopStream": Rule(20, ("chat:write",)),
+    "agents.sessions.setStatus": Rule(50, ("chat:write",)),
+    "agents.sessions.rename": Rule(50, ("chat:write",)),
     "assistant.threads.setStatus": Rule(100, ("chat:write", "assistant:write")),
     "assistant.threads.setTitle": Rule(100, ("assistant:write",)),
     "assistant.threads.setSuggestedPrompts": Rule(100, ("assistant:write",)),

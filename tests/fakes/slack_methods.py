@@ -22,6 +22,7 @@ class Methods:
         self._base = base
         self._uploads: dict[str, str] = {}  # by token: the file it is for
         self.keeps_metadata = True
+        self.told_of: Callable[[str], bool] = lambda event: True  # whether the app is subscribed to it
         self.history_page = 1000  # 15 for apps sold outside Slack's marketplace
 
     # -- who --------------------------------------------------------------------------------------------------------
@@ -297,12 +298,58 @@ class Methods:
             raise Refused("invalid_arguments")
         if arguments["status"]:
             self._world.statuses[place] = Status(arguments["status"], self._world.clock.now(), tuple(loading))
-            self._world.processing.add(place)
         else:
             self._world.statuses.pop(place, None)
-            self._world.processing.discard(place)
+        if app.agent:
+            self._world.session(*place, "processing" if arguments["status"] else "active")
         self._world.changed()
         return {"ok": True}
+
+    # Errors beside those of the pages: not_authorized, KiroCrew issue 9822; an enum's, hermes-agent issue 110374.
+
+    def agents_sessions_setStatus(self, app: App, arguments: Json) -> Json:
+        looks = {"icon_emoji", "icon_url", "username"}
+        place = self._session(app, arguments, {"status", "title", "initiator_user_id"} | looks)
+        if looks & arguments.keys() and "chat:write.customize" not in app.scopes:
+            raise Refused("missing_scope", needed="chat:write.customize", provided=",".join(sorted(app.scopes)))
+        if arguments.get("status") not in rules.SESSION:
+            raise _wrong("must be a valid enum value [json-pointer:/status]")
+        title, initiator = str(arguments.get("title") or ""), str(arguments.get("initiator_user_id") or "")
+        if len(title) > rules.SESSION_TITLE:
+            raise _wrong("must be less than 201 characters [json-pointer:/title]")
+        if initiator and initiator not in self._world.channels[place[0]].members:
+            raise _wrong("must be a member of the channel [json-pointer:/initiator_user_id]")
+        made = self._world.session(*place, str(arguments["status"]), title, initiator)
+        told: Json = {"ok": True, "status": made.status, "agent_status": made.status, "title": made.title}
+        if not self.told_of("agent_session_stopped"):
+            warning = "missing_agent_session_stopped_event_subscription"
+            told |= {"warning": warning, "response_metadata": {"warnings": [warning]}}
+        return told
+
+    def agents_sessions_rename(self, app: App, arguments: Json) -> Json:
+        place = self._session(app, arguments, {"title"})
+        title = str(arguments.get("title") or "")
+        if not 1 <= len(title) <= rules.SESSION_TITLE:
+            raise _wrong("must be 1 to 200 characters [json-pointer:/title]")
+        if place not in self._world.sessions:
+            raise Refused("session_not_found")
+        self._world.sessions[place].title = title
+        self._world.changed()
+        return {"ok": True, "title": title}
+
+    def _session(self, app: App, arguments: Json, known: set[str]) -> tuple[str, str]:
+        """The thread of a session. Raises Refused, also for arguments that the pages do not have."""
+        if not app.agent:
+            raise Refused("not_authorized")
+        if unknown := arguments.keys() - {"token", "channel_id", "thread_ts"} - known:
+            raise _wrong(*(f"no such argument [json-pointer:/{each}]" for each in sorted(unknown)))
+        channel = self._inside(app, arguments.get("channel_id"))
+        root = self._world.messages.get((channel.id, str(arguments.get("thread_ts") or "")))
+        if not arguments.get("thread_ts"):
+            raise _wrong("missing required field: thread_ts")
+        if root is None or root.thread or root.ephemeral_to:
+            raise Refused("thread_not_found")
+        return channel.id, root.ts
 
     def assistant_threads_setTitle(self, app: App, arguments: Json) -> Json:
         place = self._thread(app, arguments)
@@ -389,7 +436,8 @@ class Methods:
         """The methods by the names they are called by."""
         found: dict[str, Callable[[App, Json], Json]] = {}
         for name in dir(self):
-            family, _, last = name.replace("assistant_threads_", "assistant.threads_").rpartition("_")
+            dotted = name.replace("assistant_threads_", "assistant.threads_").replace("agents_sess", "agents.sess")
+            family, _, last = dotted.rpartition("_")
             if family in (
                 "auth",
                 "users",
@@ -400,9 +448,14 @@ class Methods:
                 "reactions",
                 "files",
                 "assistant.threads",
+                "agents.sessions",
             ):
                 found[f"{family}.{last}"] = getattr(self, name)
         return found
+
+
+def _wrong(*problems: str) -> Refused:
+    return Refused("invalid_arguments", response_metadata={"messages": [f"[ERROR] {each}" for each in problems]})
 
 
 def _page(found: list[Any], arguments: Json, most: int) -> tuple[list[Any], Json]:

@@ -145,6 +145,8 @@ _SCOPES = {
     "reaction_added": "reactions:read",
     "reaction_removed": "reactions:read",
     "file_shared": "files:read",
+    "agent_session_stopped": "chat:write",
+    "agent_session_title_changed": "chat:write",
     "member_joined_channel": "channels:read",
 }
 

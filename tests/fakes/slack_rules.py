@@ -19,6 +19,8 @@ STREAM_BYTES = 10_600  # Source: openclaw PR 143882: UTF-8, once a stream has bo
 STREAM_TEXT = 40_000  # Source: agno PR 7219
 TASKS = 50  # in one message; agno PR 7244, openclaw PR 143882
 METADATA = 8_000
+SESSION_TITLE = 200
+SESSION = ("active", "processing", "suspended", "closed")
 TABLE_CELLS = 10_000  # characters of all cells; vellum-assistant PR 36219
 
 

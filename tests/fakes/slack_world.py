@@ -237,6 +237,16 @@ class Status:
 
 
 @dataclass(slots=True)
+class Session:
+    """An agent's session in a thread: Slack shows that it works while it is "processing"."""
+
+    status: str
+    set_at: float
+    title: str = ""
+    initiator: str = ""
+
+
+@dataclass(slots=True)
 class ResponseUrl:
     """Where an answer to a gesture may go: at most 5 times within 30 minutes. Source: docs.slack.dev, interactivity."""
 
@@ -260,6 +270,11 @@ class App:
     scopes: set[str]
     revoked: bool = False
 
+    @property
+    def agent(self) -> bool:
+        """Whether it is declared as one, by which it has this scope. Source: docs.slack.dev/ai/agent-sessions"""
+        return "assistant:write" in self.scopes
+
 
 class World:
     def __init__(self, clock: Clock) -> None:
@@ -273,9 +288,7 @@ class World:
         self.views: dict[str, View] = {}
         self.homes: dict[tuple[str, str], View] = {}  # by app and user
         self.statuses: dict[tuple[str, str], Status] = {}
-        # Threads that show for an hour that the app is at work, until it ends its stream or its status: neither a post
-        # nor a reader who stops the stream does. Source: docs.slack.dev/ai/agent-sessions, agent_session_stopped
-        self.processing: set[tuple[str, str]] = set()
+        self.sessions: dict[tuple[str, str], Session] = {}
         self.prompts: dict[tuple[str, str], Json] = {}
         self.titles: dict[tuple[str, str], str] = {}
         self.triggers: dict[str, tuple[float, str]] = {}  # when made, and for whom
@@ -283,6 +296,7 @@ class World:
         self.response_urls: dict[str, ResponseUrl] = {}
         self.stream_seconds = 300.0  # Source: node-slack-sdk #2702: about 5 minutes, whatever is appended
         self.trigger_seconds = 3.0  # Source: docs.slack.dev, interactivity; and one use
+        self.processing_seconds = 3_600.0  # Source: docs.slack.dev/ai/agent-sessions
         self.status_seconds = 120.0  # Source: docs.slack.dev, assistant.threads.setStatus
         self.changed: Callable[[], None] = lambda: None
         self._count = itertools.count(1)
@@ -344,6 +358,13 @@ class World:
         self.changed()
         return made
 
+    def session(self, channel: str, thread: str, status: str, title: str = "", initiator: str = "") -> "Session":
+        """Sets a session's status. Title and initiator are those with which it is made."""
+        found = self.sessions.setdefault((channel, thread), Session("active", 0.0, title, initiator))
+        found.status, found.set_at = status, self.clock.now()
+        self.changed()
+        return found
+
     # -- looking at them --------------------------------------------------------------------------------------------
 
     def message(self, channel: str, ts: str) -> Message | None:
@@ -358,6 +379,8 @@ class World:
         stream = message.stream
         if stream and not stream.ended and self.clock.now() - stream.opened > self.stream_seconds:
             stream.ended = "expired"
+            if (message.channel, message.thread) in self.sessions:
+                self.session(message.channel, message.thread, "active")
 
     def thread(self, channel: str, ts: str) -> list[Message]:
         """The replies everybody sees, oldest first; without the parent."""
@@ -385,6 +408,18 @@ class World:
         if found is None or self.clock.now() - found.set_at > self.status_seconds:
             return ""
         return found.text
+
+    @property
+    def processing(self) -> set[tuple[str, str]]:
+        """Threads that show for an hour that the app is at work, until it ends its stream or its status: neither a post
+        nor a reader who stops it does. Source: docs.slack.dev/ai/agent-sessions, agent_session_stopped"""
+        since = self.clock.now() - self.processing_seconds
+        return {place for place, each in self.sessions.items() if each.status == "processing" and each.set_at >= since}
+
+    @property
+    def names(self) -> dict[tuple[str, str], str]:
+        """What conversations with the app are called, by channel and thread."""
+        return self.titles | {place: each.title for place, each in self.sessions.items() if each.title}
 
     # -- as the API shows them --------------------------------------------------------------------------------------
 

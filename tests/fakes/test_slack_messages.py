@@ -11,6 +11,7 @@ from slack_sdk.errors import SlackApiError
 from tests.fakes import slack_gate as faults
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_client import FEEDBACK, Json, button, client_of, plain, refused, section
+from tests.fakes.slack_gate import SCOPES
 from tests.fakes.slack_world import Message
 
 
@@ -253,6 +254,75 @@ async def test_a_status_ends_with_a_message_or_after_two_minutes(slack: FakeSlac
     assert await refused(many) == "invalid_arguments"
     wrong = client.assistant_threads_setStatus(channel_id="C1", thread_ts="1.000001", status="x")
     assert await refused(wrong) == "invalid_thread_ts"
+
+
+async def test_a_session_has_a_status_a_title_and_a_button_to_stop_it(slack: FakeSlack, asked: Json) -> None:
+    client, thread = client_of(slack), asked["thread_ts"]
+    place = {"channel_id": "C1", "thread_ts": thread}
+    assert await refused(client.agents_sessions_rename(**place, title="Refunds")) == "session_not_found"
+    told = await client.agents_sessions_setStatus(**place, status="processing", title="Refunds", initiator_user_id="U1")
+    assert (told["status"], told["title"], told.get("warning")) == ("processing", "Refunds", None)
+    stream = (await client.chat_startStream(**asked, markdown_text="Hm"))["ts"]
+    (delivery,) = await slack.stops("U2", thread)
+    event = delivery.body["event"]
+    assert (event["user"], event["thread_ts"], event["streaming_message_ts"]) == ("U2", thread, [stream])
+    assert slack.world.processing == {("C1", thread)}  # that is the app's to change
+    assert (await client.agents_sessions_setStatus(**place, status="active", title="Other"))["title"] == "Refunds"
+    with pytest.raises(LookupError):
+        await slack.stops("U1", thread)
+    await client.agents_sessions_rename(**place, title="Money back")
+    await slack.renames("U1", thread, "Refunds!")
+    assert slack.world.names == {("C1", thread): "Refunds!"}
+    renamed = slack.journal.deliveries[-1].body["event"]
+    assert (renamed["previous_title"], renamed["title"]) == ("Money back", "Refunds!")
+    await client.agents_sessions_setStatus(**place, status="processing")
+    slack.clock.advance(3_601)
+    assert not slack.world.processing
+
+
+async def test_a_stream_is_a_session_at_work(slack: FakeSlack, asked: Json) -> None:
+    client, place = client_of(slack), ("C1", asked["thread_ts"])
+    for status in ("active", "suspended"):
+        ts = (await client.chat_startStream(**asked, markdown_text="Hm"))["ts"]
+        assert place in slack.world.processing and slack.world.sessions[place].initiator == "U1"
+        await client.chat_stopStream(channel="C1", ts=ts, session_status=None if status == "active" else status)
+        assert slack.world.sessions[place].status == status
+    ts = (await client.chat_startStream(**asked, markdown_text="Hm"))["ts"]
+    slack.clock.advance(301)
+    assert not slack.message(ts).streaming and slack.world.sessions[place].status == "active"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ({"status": "is thinking…"}, "invalid_arguments"),
+        ({"status": ""}, "invalid_arguments"),
+        ({"title": "x" * 201}, "invalid_arguments"),
+        ({"loading_messages": "x"}, "invalid_arguments"),
+        ({"initiator_user_id": "U9"}, "invalid_arguments"),
+        ({"thread_ts": None}, "invalid_arguments"),
+        ({"thread_ts": "1.000001"}, "thread_not_found"),
+        ({"channel_id": "C9"}, "channel_not_found"),
+        ({"username": "Kotae"}, "missing_scope"),
+    ],
+)
+async def test_what_a_session_does_not_take(slack: FakeSlack, asked: Json, arguments: Json, code: str) -> None:
+    usual = {"channel_id": "C1", "thread_ts": asked["thread_ts"], "status": "processing"}
+    client = client_of(slack)
+    assert await refused(client.api_call("agents.sessions.setStatus", json=usual | arguments)) == code
+    assert not slack.world.sessions
+
+
+async def test_only_an_agent_has_sessions_and_one_that_is_not_told_has_no_button() -> None:
+    async with FakeSlack(scopes=SCOPES - {"assistant:write"}) as slack:
+        place = {"channel_id": "C1", "thread_ts": await slack.says("C1", "U1", "?")}
+        assert await refused(client_of(slack).agents_sessions_setStatus(**place, status="active")) == "not_authorized"
+    async with FakeSlack(subscribed=("app_mention",)) as slack:
+        place = {"channel_id": "C1", "thread_ts": await slack.says("C1", "U1", "?")}
+        told = await client_of(slack).agents_sessions_setStatus(**place, status="processing")
+        assert told["warning"] == "missing_agent_session_stopped_event_subscription"
+        with pytest.raises(LookupError):
+            await slack.stops("U1", place["thread_ts"])
 
 
 # -- rates and faults -----------------------------------------------------------------------------------------------
