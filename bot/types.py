@@ -360,6 +360,17 @@ class Claimed:
     waiting: int
     started: bool = False  # its first attempt has begun with the claim
     edits: int = 0  # of its words, after each of which it was answered again
+    retaken: bool = False  # somebody had it before
+    answered: bool = False  # it has its answer, which is only to be shown
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The outcome of somebody's wish that nothing more be said to what they asked in a thread: the questions that it
+    `ended`, and those that are still open there, `left`: other people's, and what they asked since."""
+
+    ended: tuple[Claimed, ...] = ()
+    left: tuple[Claimed, ...] = ()
 
 
 MissReason = Literal["unknown", "low_confidence", "reported"]

@@ -17,7 +17,7 @@ from agent.events import Answered, Step
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.texts import reply_language
-from bot.types import EDITS, Claimed, Incoming, Preferences
+from bot.types import EDITS, Claimed, Incoming, Place, Preferences, Stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -120,6 +120,20 @@ class RunningTurns:
         deleted = await self._bot.turns.delete(message)
         if deleted is not None:
             await self._clear(deleted, running.view if running is not None else None)
+
+    async def stop(self, place: Place, thread: str, author: str, *, until: str) -> Stopped:
+        """Somebody wants no answer to what they asked in a thread, in messages up to `until`: work on it ends, and the
+        thread is told. Only whoever asked may. Raises StoreError; then nothing was stopped."""
+        stopped = await self._bot.turns.stop(place, thread, author, until=until)
+        for claimed in stopped.ended:
+            self._tasks.start(self._tell_stopped(claimed.message), f"{self._platform}-stop")
+        return stopped
+
+    async def _tell_stopped(self, message: Incoming) -> None:
+        running = self._running.get(_key(message))
+        if running is not None:
+            await running.stop()
+        await self.ask(message)
 
     async def resume(self) -> None:
         """Take up what was left by a process or a reply that ended: what was claimed, and what was to be taken away."""

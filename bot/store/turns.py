@@ -4,7 +4,7 @@ An open turn belongs to its owner until the lease on it passes. Times are the ca
 and no clock takes from this process what it holds itself (`held`)."""
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -36,7 +36,7 @@ from bot.store.searches import forget_searches
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
 from bot.store.withdrawal import empty_steps, posted, take_notices_back, withdraw_from
-from bot.types import EDITS, Claimed, Incoming
+from bot.types import EDITS, Claimed, Incoming, Place, Stopped
 from retrieval.text import normalise
 
 State = Literal["waiting", "running", "answered", "done"]
@@ -111,7 +111,7 @@ class TurnStore:
         ahead, new, added, taken = await change(self._engine, take)
         known = {values["claim"]: values["id"] for values in reversed(new) if values["id"] not in added}
         found = {
-            known[row.claim]: Claimed(row.id, incoming(row), row.sequence, waiting=0, edits=row.edits) for row in taken
+            known[row.claim]: replace(_again(row), edits=row.edits, answered=row.state == "answered") for row in taken
         }
         queues = {thread: [row.sequence for row in held if row.state == "waiting"] for thread, held in ahead.items()}
         for row in taken:
@@ -268,6 +268,26 @@ class TurnStore:
         open_one = update(turns).where(turns.c.claim == claim_key(message), turns.c.state.in_(("waiting", "running")))
         return bool(await execute(self._engine, open_one.values(state="done", owner=None, lease_until=None)))
 
+    async def stop(
+        self, place: Place, thread: str, author: str, *, until: str, note: Callable[[Incoming], Answered], now: datetime
+    ) -> Stopped:
+        """Answer what somebody asked in a thread, in messages up to `until`, with a note that is yet to be shown,
+        unless it has an answer. Whoever works on it has lost it."""
+
+        def stop(db: Connection) -> Stopped:
+            here = and_(at_place(turns, place), turns.c.thread == thread, turns.c.state.in_(("waiting", "running")))
+            found = db.execute(_OPEN_ONES.where(here)).all()
+            ended = [row for row in found if row.author == author and _age(row.message) <= _age(until)]
+            if ended:
+                given = {"state": "answered", "attempts": 0, "owner": None, "lease_until": now, "finished_at": now}
+                db.execute(update(turns).where(turns.c.id.in_([row.id for row in ended])).values(given))
+                keep_answers(db, [(row.id, note(incoming(row)), now) for row in ended])
+            claimed = {row.id: _again(row) for row in found}
+            theirs = tuple(claimed.pop(row.id) for row in ended)
+            return Stopped(theirs, tuple(claimed.values()))
+
+        return await change(self._engine, stop)
+
     async def amend(self, message: Incoming, *, now: datetime) -> bool:
         """Put new words to a question and take it from whoever works on it. One that is answered is open again, without
         all that came of it but what was posted, unless it says the same as before or was edited `EDITS` times. Is it
@@ -305,7 +325,7 @@ class TurnStore:
             forget_searches(db, [row])
             left = {"text": "", "author": "", "link": None, "state": "done", "owner": None, "lease_until": None}
             db.execute(update(turns).where(turns.c.id == row.id).values(left | {"deleted_at": now}))
-            return Claimed(row.id, incoming(row), row.sequence, waiting=0)
+            return _again(row)
 
         return await change(self._engine, empty)
 
@@ -314,7 +334,7 @@ class TurnStore:
         left = (turns.c.deleted_at.is_not(None), turns.c.platform == platform, posted(turns.c.id))
         wanted = select(turns).where(*left)
         found = await rows(self._engine, wanted.order_by(turns.c.sequence))
-        return [Claimed(row.id, incoming(row), row.sequence, waiting=0) for row in found]
+        return [_again(row) for row in found]
 
     async def unfinished(self, platform: str, *, now: datetime, held: Collection[str] = ()) -> list[Incoming]:
         """The open questions of a platform that nobody living holds, oldest first. Of those that are only shown again
@@ -348,6 +368,15 @@ def _wording(text: str) -> str:
         for last, sign, following in zip(text, text[1:], text[2:], strict=False)
         if unicodedata.category(sign)[0] not in "PZC" or (last.isdigit() and following.isdigit())
     )
+
+
+def _again(row: Any) -> Claimed:
+    return Claimed(row.id, incoming(row), row.sequence, waiting=0, retaken=True)
+
+
+def _age(message: str) -> tuple[int, str]:
+    """Platforms number their messages as they come."""
+    return len(message), message
 
 
 def _mine(turn: str, owner: str) -> ColumnElement[bool]:

@@ -18,7 +18,7 @@ from bot.store.processes import this_process
 from bot.store.traces import Noted
 from bot.store.turns import Blocked, Started, TurnStore
 from bot.store.unanswered import MissedQuestion
-from bot.types import Claimed, Incoming
+from bot.types import Claimed, Incoming, Place, Stopped
 from bot.waiting import finished, stopped
 
 log = logging.getLogger(__name__)
@@ -87,6 +87,12 @@ class TurnQueue:
     async def cancel(self, message: Incoming) -> bool:
         """Close a question that has no answer yet, whoever works on it. Raises StoreError."""
         return await self._rows.cancel(message)
+
+    async def stop(
+        self, place: Place, thread: str, author: str, *, until: str, note: Callable[[Incoming], Answered]
+    ) -> Stopped:
+        """Answer somebody's open questions in a thread with a note, whoever works on them. Raises StoreError."""
+        return await self._rows.stop(place, thread, author, until=until, note=note, now=self._clock())
 
     async def amend(self, message: Incoming) -> bool:
         """New words for a question; whoever works on it has lost it. False: it stays as it is. Raises

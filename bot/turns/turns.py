@@ -28,7 +28,7 @@ from bot.turns.queue import TurnQueue
 from bot.turns.suggestions import AskedBy, suggested
 from bot.turns.trace import Recording
 from bot.turns.withdrawal import without
-from bot.types import Attachment, Claimed, Feedback, Incoming, Kept, Verdict
+from bot.types import Attachment, Claimed, Feedback, Incoming, Kept, Place, Stopped, Verdict
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, RAGToolError, Readers
@@ -141,6 +141,11 @@ _HELLO = Text(
 _WITHDRAWN = Text(
     en="Stopped before it was answered.",
     ja="回答の前に中止されました。",
+)
+
+_STOPPED = Text(
+    en="Stopped, as you asked. Ask again whenever you like.",
+    ja="ご指示のとおり中止しました。必要なときに、もう一度ご質問ください。",
 )
 
 
@@ -298,6 +303,19 @@ class Turns:
         except BaseException:
             await finished(self._inbox.release(claimed))
             raise
+
+    async def stop(self, place: Place, thread: str, author: str, *, until: str) -> Stopped:
+        """Nothing more is to be said to what somebody asked in a thread, in messages up to `until`: what has no answer
+        yet gets one that says so, which `run` gives to whoever claims it again. Raises StoreError."""
+
+        def note(message: Incoming) -> Answered:
+            return Answered(_STOPPED.to(reply_language(message, self._language)), outcome="declined")
+
+        stopped = await self._inbox.stop(place, thread, author, until=until, note=note)
+        for claimed in stopped.ended:
+            self._chat_log.record(claimed.id, note(claimed.message))
+            log.info("turn stopped", extra={"turn": claimed.id, "in_thread": _anonymous(claimed.message)})
+        return stopped
 
     async def enrich(self, claimed: Claimed, message: Incoming) -> Claimed:
         """The claimed question with what its platform has looked up since. Raises StoreError."""

@@ -229,6 +229,42 @@ async def test_a_cancelled_claim_in_a_batch_does_not_take_others_with_it(process
     assert await process("two").unfinished("slack") == [asked("1", thread="x")]
 
 
+# -- stopped --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_stop_takes_a_persons_questions_of_a_thread_from_whoever_works_on_them(
+    process: Process, engine: AsyncEngine
+) -> None:
+    def note(message: Incoming) -> Answered:
+        return Answered(f"中止: {message.text}", outcome="declined")
+
+    working, other = process("working"), process("other")
+    running = await claimed(working, asked("1"))
+    await working.start(running)
+    await claimed(working, asked("2"))
+    await claimed(working, replace(asked("3"), author="V"))
+    await claimed(working, asked("10"))
+    for elsewhere in (asked("4", thread="u"), asked("5", channel="C2")):
+        await claimed(working, elsewhere)
+    stopped = await other.stop(asked().place, "t", "U", until="9", note=note)
+    assert [each.message.message for each in stopped.ended] == ["1", "2"]
+    assert [each.message.message for each in stopped.left] == ["3", "10"]
+    again = await other.stop(asked().place, "t", "U", until="9", note=note)
+    assert not again.ended and len(again.left) == 2
+    with pytest.raises(LostError):
+        await working.finish(running, DONE, [], ())
+    await working.release(running)
+    (first, second) = await other.unfinished("slack")
+    for message in (first, second):
+        taken = await claimed(other, message)
+        assert taken.answered and taken.retaken
+        started = await other.start(taken)
+        assert started.answer is not None and started.answer.text == f"中止: {message.text}"
+        assert started.answer.outcome == "declined"
+        await other.shown(taken)
+    assert (await states(engine))[:2] == ["done", "done"] and not await other.unfinished("slack")
+
+
 # -- one at a time --------------------------------------------------------------------------------------------------
 
 
