@@ -61,9 +61,10 @@ _NEVER_HEARD = Text(
 )
 _LISTEN = Text(
     en="If a mention gets no answer: api.slack.com/apps → your app → Event Subscriptions: turned on, and under "
-    "“Subscribe to bot events” {events}.{wait}",
+    "“Subscribe to bot events” {events}. Without agent_session_stopped Slack shows no button to stop an answer.{wait}",
     ja="メンションに反応しないときは、api.slack.com/apps → アプリ → Event Subscriptions を有効にし、"
-    "「Subscribe to bot events」に {events} があるか確認してください。{wait}",
+    "「Subscribe to bot events」に {events} があるか確認してください。agent_session_stopped "
+    "がないと、回答を中止するボタンが表示されません。{wait}",
 )
 _OR_WAIT = Text(
     en=" kotae setup slack --wait waits for a mention and names what is missing.",

@@ -130,8 +130,9 @@ SCOPES = (
     Need(
         "assistant:write",
         Text(
-            en="no questions are suggested in direct messages, and these conversations have no names",
-            ja="ダイレクトメッセージに質問の例が表示されず、会話に名前が付きません",
+            en="no questions are suggested in direct messages, conversations have no names, and Slack shows no button "
+            "to stop an answer",
+            ja="ダイレクトメッセージに質問の例が表示されず、会話に名前が付かず、回答を中止するボタンも表示されません",
         ),
     ),
 )

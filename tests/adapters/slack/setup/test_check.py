@@ -273,6 +273,7 @@ async def test_which_events_are_subscribed_is_said_to_be_unknown_with_where_to_l
     assert events.level == "warning" and "does not tell" in events.what.en and events.todo is not None
     for event in manifest.events():
         assert event in events.todo.en and event in events.todo.ja
+    assert "no button to stop" in events.todo.en and "中止するボタン" in events.todo.ja
 
 
 async def heard(

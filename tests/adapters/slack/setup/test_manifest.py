@@ -22,6 +22,7 @@ SCOPES = {
     "reaction_added": "reactions:read",
     "reaction_removed": "reactions:read",
     "app_home_opened": "",
+    "agent_session_stopped": "chat:write",
 }
 """What each event needs; Slack adds it with the event."""
 
