@@ -6,6 +6,7 @@ Source: style.md "A platform"; platforms.md §1 (claim before the ack); reliabil
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,7 @@ from adapters.slack.events import (
     Reacted,
     Replied,
     Seen,
+    StopPressed,
     Us,
     Welcomed,
     answering,
@@ -41,6 +43,7 @@ from adapters.slack.events import (
     seen,
     stirs,
 )
+from adapters.slack.rendering.block_kit import whisper
 from adapters.slack.thread_context import ThreadContext
 from adapters.slack.transport.api import SlackApi
 from adapters.slack.transport.channel_history import SlackHistory
@@ -54,7 +57,7 @@ from bot.bot import Bot
 from bot.config.settings import SlackSettings
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
-from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient
+from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient, Stopped
 from bot.waiting import beside, stopped
 from retrieval.i18n import Language, Text, filled
 
@@ -68,6 +71,10 @@ DRAIN_SECONDS = 20.0
 _REFUSED = Text(
     en="Slack refuses the settings ({code}). `kotae doctor` names what is wrong and where it is put right.",
     ja="Slack に設定を拒否されました（{code}）。`kotae doctor` で原因と直し方を確認できます。",
+)
+_OTHERS = Text(
+    en="Only whoever asked can stop this answer.",
+    ja="この回答を中止できるのは、質問した人だけです。",
 )
 
 Next = Callable[[], Awaitable[BoltResponse]]
@@ -261,6 +268,10 @@ class SlackAdapter:
                 await questions.ask(message)
             case Replied():
                 context.tasks.start(_reply(context, event), "slack-reply")
+            case StopPressed(place, thread, author, until):
+                stopped = await questions.stop(place, thread, author, until=until)
+                if not stopped.ended:
+                    context.tasks.start(_stop_nothing(context, event, stopped), "slack-stop")
             case HomeOpened(user, channel):
                 context.tasks.start(home.publish(context, user, channel), "slack-home")
             case Welcomed(user, channel):
@@ -309,6 +320,17 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
         return False
     context.tasks.start(digest.replied(context, reply, card), "slack-reply")
     return True
+
+
+async def _stop_nothing(context: SlackContext, pressed: StopPressed, stopped: Stopped) -> None:
+    """Nothing of theirs was to be stopped: what goes on there is others', or Slack does not know that nothing does."""
+    channel, thread = pressed.place.channel, pressed.thread
+    if stopped.left and all(each.message.author != pressed.author for each in stopped.left):
+        text = _OTHERS.to(await context.language_of(pressed.author))
+        await whisper(context, channel, pressed.author, text, thread)
+    if not stopped.left:
+        with suppress(SlackError):
+            await context.slack.end_session(channel, thread)
 
 
 async def _reply(context: SlackContext, replied: Replied) -> None:

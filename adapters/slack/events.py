@@ -1,6 +1,7 @@
 """Slack's events, read as what they mean to the bot. Pure: a payload in, a value out; nothing is looked up.
 
-Source: docs.slack.dev events `app_mention`, `message`, `reaction_added`; reliability.md R2, R3, R8 and R13.
+Source: docs.slack.dev events `app_mention`, `message`, `reaction_added`, `agent_session_stopped`;
+reliability.md R2, R3, R8 and R13.
 """
 
 import html
@@ -95,7 +96,17 @@ class Welcomed:
     channel: str
 
 
-Seen = Asked | Edited | Deleted | Replied | Reacted | HomeOpened | Welcomed
+@dataclass(frozen=True, slots=True)
+class StopPressed:
+    """Somebody pressed Slack's own Stop in a thread. `until`: what was said later is not meant."""
+
+    place: Place
+    thread: str
+    author: str
+    until: str
+
+
+Seen = Asked | Edited | Deleted | Replied | Reacted | HomeOpened | Welcomed | StopPressed
 
 
 def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
@@ -110,6 +121,9 @@ def seen(body: Mapping[str, Any], us: Us) -> Seen | None:
                 return _message(event, us)
             case "reaction_added" | "reaction_removed":
                 return _reaction(event, us)
+            case "agent_session_stopped":
+                place = Place(PLATFORM, us.team, _id(event["channel"]))
+                return StopPressed(place, _id(event["thread_ts"]), _id(event["user"]), _id(event["event_ts"]))
             case "app_home_opened" if event.get("tab") == "home":
                 return HomeOpened(_id(event["user"]), _id(event["channel"]))
             case "app_home_opened" if event.get("tab") == "messages":

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from adapters.markdown.events import EMPTY, one_line, said_markdown, shortened, sources_markdown
@@ -18,7 +19,7 @@ from adapters.slack.rendering.markdown import Rendered, messages, plain_messages
 from adapters.slack.rendering.step_message import FIXED, Turn, all_of, take_away
 from adapters.slack.rendering.steps import Steps
 from adapters.slack.transport.api import SlackApi
-from adapters.slack.transport.errors import GoneError, RefusedError, SlackError, UnreachableError
+from adapters.slack.transport.errors import GoneError, RefusedError, SlackError, UnreachableError, UnsupportedError
 from adapters.slack.transport.idempotency import Mark
 from agent.events import Answered, Drafted, Step, ToolCalled
 from bot.bot import Bot
@@ -35,6 +36,7 @@ REFRESH_SECONDS = 15.0  # Slack's status ends after 2 minutes, and when somethin
 FINISH_SECONDS = 90.0  # for the last edits under load; nobody waits for them
 ABANDON_SECONDS = 3.0
 CLEAR_SECONDS = 5.0
+IDLE_SECONDS = 1.0  # that an answer waits for its session to end
 TITLE = 60  # characters of a question that names a conversation with the bot
 _LOST = FIXED | {"message_not_found"}  # an answer that cannot be replaced where it is
 
@@ -47,6 +49,7 @@ _REFUSED = Text(
     "ダイレクトメッセージで質問するか、管理者に確認してください。",
 )
 _DELETED = Text(en="This answer went with its question.", ja="質問とともに削除されました。")
+_UNTITLED = Text(en="Deleted question", ja="削除された質問")
 _REVIEWING = Text(en="is reviewing its answer…", ja="回答を見直しています…")
 
 
@@ -75,18 +78,23 @@ class SlackThread(TurnView):
         self._turn = claimed.id
         self._place = claimed.message.place
         self._thread = claimed.message.thread
+        self._asker = claimed.message.author
         self._edited = claimed.edits > 0
+        self._only_shown = claimed.answered
         self._language = language
         self._clock = clock
         self._sleep = sleep
         self._posts = Turn(slack, bot, claimed.id, self._place, self._thread, recipient)
         self._steps = Steps(self._posts, steps=steps, language=language, clock=clock, sleep=sleep)
-        begins = claimed.message.thread == claimed.message.message and self._place.channel.startswith("D")
+        begins = claimed.message.thread == claimed.message.message
         self._title = shortened(one_line(claimed.message.text), TITLE) if begins else ""
         self._earlier: Sequence[Post] = ()
         self._stage = _THINKING
         self._status_set = False
         self._status_failed = False
+        # Whether a session may be at work; None: that of an earlier attempt
+        self._session: bool | None = None if claimed.retaken else False
+        self._named: str | None = None  # what the session is called; None: there was none
         self._alive: asyncio.Task[None] | None = None
         self._posted = ""  # the ts of the answer's first message
         self._answered = False
@@ -100,7 +108,7 @@ class SlackThread(TurnView):
         except StoreError as error:
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._steps.resume(self._earlier)
-        if self._edited or not has_answer(self._earlier):
+        if not self._only_shown and (self._edited or not has_answer(self._earlier)):
             self._alive = asyncio.create_task(self._live(), name="slack-status")
 
     async def step(self, event: Step) -> None:
@@ -116,7 +124,7 @@ class SlackThread(TurnView):
     async def answer(self, answered: Answered) -> None:
         """Post the answer under the steps, or put it in the place of what an earlier attempt has posted."""
         await self._quiet()
-        await self._steps.make_way(answered.seconds)
+        await asyncio.gather(self._end_session(IDLE_SECONDS), self._steps.make_way(answered.seconds))
         count = await self._say(answered)
         for post in self._earlier:
             if post.kind == "answer" and post.part >= count and post.message:
@@ -129,12 +137,14 @@ class SlackThread(TurnView):
         """Nothing of this turn goes on after this. Without an answer the steps stay for whoever takes the turn up."""
         await self._quiet()
         try:
+            if self._session:
+                await self._end_session(FINISH_SECONDS if self._answered else CLEAR_SECONDS)
             if self._status_set:  # a refresh may have overtaken the answer, which ends the status
                 with suppress(SlackError, TimeoutError):
                     async with asyncio.timeout(CLEAR_SECONDS):
                         await self._slack.set_status(self._place.channel, self._thread, "")
                 self._status_set = False
-            if self._title and self._answered:
+            if self._answered and self._unnamed:
                 with suppress(SlackError, TimeoutError):
                     async with asyncio.timeout(CLEAR_SECONDS):
                         await self._slack.set_title(self._place.channel, self._thread, self._title)
@@ -147,10 +157,15 @@ class SlackThread(TurnView):
     async def remove(self) -> None:
         """See `TurnView.remove`. Raises StoreError."""
         found = self._steps.shown
-        for post in await self._bot.outbox.of(self._turn):
+        self._earlier = await self._bot.outbox.of(self._turn)
+        await self._end_session(CLEAR_SECONDS)
+        for post in self._earlier:
             with suppress(GoneError):
                 found |= {post.message} if post.message else {*await all_of(self._posts, post.part, post.kind)}
         await self._take_away(sorted(found), _DELETED)
+        if self._title:
+            with suppress(RefusedError, UnsupportedError, GoneError):
+                await self._slack.set_title(self._place.channel, self._thread, _UNTITLED.to(self._language))
 
     async def _take_away(self, found: Iterable[str], instead: Text) -> None:
         for ts in found:
@@ -165,29 +180,77 @@ class SlackThread(TurnView):
 
     async def _live(self) -> None:
         since = self._clock()
-        async with beside(self._set_status()) as first:
+        async with beside(self._sign()) as first:
             done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
             if not done:
                 self._steps.wait(0)
             if not await first:
                 self._steps.wait(0)
-        while True:
+        while self._named is None:  # a session lasts
             await self._sleep(REFRESH_SECONDS)
-            if self._status_failed or not await self._set_status():
+            if self._status_failed or not await self._sign():
                 self._steps.wait(round(self._clock() - since))
 
-    async def _set_status(self) -> bool:
+    async def _sign(self) -> bool:
+        """Whether Slack shows that the turn is at work: by its session, else by a status, else by a session that has no
+        button."""
+        for show in (self._begin_session, self._set_status, partial(self._begin_session, anyway=True)):
+            try:
+                await show()
+                return True
+            except UnreachableError as error:
+                log.info("no status in the thread of turn %s: %s", self._turn, error)
+                return False
+            except (UnsupportedError, RefusedError) as error:
+                refused: SlackError = error
+            except SlackError as error:
+                refused = error
+                break
+        log.info("there is no status in the thread of turn %s: %s", self._turn, refused)
+        self._status_failed = True
+        return False
+
+    async def _set_status(self) -> None:
         self._status_set = True  # also when this is cut off: it may have arrived
         try:
             await self._slack.set_status(self._place.channel, self._thread, self._stage.to(self._language))
-        except UnreachableError as error:
-            log.info("no status in the thread of turn %s: %s", self._turn, error)
-            return False
-        except SlackError as error:
-            log.info("there is no status in the thread of turn %s: %s", self._turn, error)
-            self._status_set, self._status_failed = False, True
-            return False
-        return True
+        except UnreachableError:
+            raise
+        except SlackError:
+            self._status_set = False
+            raise
+
+    async def _begin_session(self, *, anyway: bool = False) -> None:
+        place, turn, title, asker = (self._place.channel, self._thread), self._turn, self._title, self._asker
+        before, self._session = self._session, True  # likewise
+        try:
+            self._named = await self._slack.begin_session(*place, turn, title=title, asker=asker, anyway=anyway)
+        except UnreachableError:
+            raise
+        except SlackError:
+            self._session = before
+            raise
+
+    async def _end_session(self, seconds: float) -> None:
+        """Not that of an answer which is only put in order: there the turn's own attempt has ended it."""
+        if self._session is False or (self._session is None and has_answer(self._earlier)):
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._slack.end_session(self._place.channel, self._thread, self._turn)
+        except (UnreachableError, TimeoutError) as error:
+            log.info("a session may still be at work in the thread of turn %s: %s", self._turn, error)
+            return
+        except SlackError:
+            pass
+        self._session = False
+
+    @property
+    def _unnamed(self) -> bool:
+        """Whether the conversation, which began with this question, has still to be named after it."""
+        if self._named is None:
+            return bool(self._title) and self._place.channel.startswith("D") and not self._only_shown
+        return bool(self._title) and (not self._named or (self._edited and self._named != self._title))
 
     async def _quiet(self) -> None:
         if self._alive is not None:

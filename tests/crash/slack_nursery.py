@@ -14,7 +14,7 @@ from tests.fakes.slack_socket import Timing
 from tests.fakes.slack_world import Message
 
 AGAIN = Timing(ack=0.15, retries=(0.0,) * 400)  # what was not acknowledged comes while the next process starts
-STREAMS = ("chat.startStream", "assistant.threads.setStatus")
+STREAMS = ("chat.startStream", "agents.sessions.setStatus", "agents.sessions.rename", "assistant.threads.setStatus")
 
 
 def workspace() -> FakeSlack:
@@ -33,7 +33,7 @@ async def ask(slack: FakeSlack, number: int) -> Asked:
 
 
 def modern(slack: FakeSlack, yes: bool) -> None:
-    """Whether there are streams and the status, from the next process on."""
+    """Whether there are streams, sessions and the status, from the next process on."""
     for method in STREAMS:
         slack.heal(method)
         if not yes:

@@ -60,6 +60,7 @@ async def test_a_question_is_answered_once_wherever_the_process_died(
         await slack.wait_for(lambda: not open_turns(tmp_path))
         await slack.wait_for_idle()
         await lives.end(bot)
+        assert not slack.world.processing  # no thread says for an hour that the bot is at work
         for each, point in zip(asked, points, strict=True):
             check_thread(slack, each)
             assert not unfinished(slack, each) or point == "shown"  # by then it is nobody's any more

@@ -94,6 +94,7 @@ LONGEST_WAIT = 60.0
 CALL_SECONDS = 10.0
 ASK_AGAIN_SECONDS = 600.0  # for a scope that was missing: somebody may have added it
 _REMEMBERED = 1_000
+OPTIONAL = frozenset({"agents.sessions.setStatus", "agents.sessions.rename"})  # of agents only: nothing is missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,4 +295,5 @@ class _Absent:
             self._passing[error.method, channel] = (now + ASK_AGAIN_SECONDS, error)
         if (error.method, error.code) not in self._said:
             self._said.add((error.method, error.code))
-            log.warning("Slack does not let us use %s; doing without", error)
+            if error.method not in OPTIONAL:
+                log.warning("Slack does not let us use %s; doing without", error)

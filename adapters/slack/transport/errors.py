@@ -67,6 +67,7 @@ _GONE = frozenset(
         *("restricted_action_non_threadable_channel", "restricted_action_thread_locked", "ekm_access_denied"),
         *("user_not_found", "user_not_visible", "user_not_in_channel", "user_disabled", "team_not_found"),
         *("file_not_found", "file_deleted", "not_visible", "not_found", "access_denied"),
+        "session_not_found",
         *("expired_trigger_id", "exchanged_trigger_id", "expired_url", "used_url"),
     }
 )
@@ -88,7 +89,7 @@ _UNSUPPORTED = LASTING | frozenset(
     {
         *("missing_scope", "channel_type_not_supported", "method_not_supported_for_channel_type", "not_enabled"),
         *("not_implemented", "feature_not_enabled", "plan_upgrade_required", "enterprise_is_restricted"),
-        *("accesslimited", "no_permission"),
+        *("accesslimited", "no_permission", "not_authorized", "not_agent_app", "feature_disabled"),
     }
 )
 _OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})

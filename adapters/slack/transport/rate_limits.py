@@ -22,6 +22,7 @@ _LIMITS = {
     "reactions.remove": TIER_2,
     **dict.fromkeys(("chat.postEphemeral", "conversations.members", "users.info", "files.info"), TIER_4),
     **dict.fromkeys(("views.open", "views.update", "views.push", "views.publish"), TIER_4),
+    **dict.fromkeys(("agents.sessions.setStatus", "agents.sessions.rename"), TIER_3),
     "assistant.threads.setStatus": _SIGNS,
     "assistant.threads.setTitle": TIER_4,
     "assistant.threads.setSuggestedPrompts": TIER_4,

@@ -19,6 +19,7 @@ from tests.fakes.slack_world import Message
 
 STREAMS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 STATUS = "assistant.threads.setStatus"
+SESSION, RENAME = "agents.sessions.setStatus", "agents.sessions.rename"
 
 TURN: tuple[Step, ...] = (
     Thought("Look it up."),
@@ -40,14 +41,23 @@ class Stage:
         self.turn = "turn-1"
 
     def view(
-        self, steps: StepsShown = "live", language: Language = "en", *, streams: bool = True, sleep: Sleep | None = None
+        self,
+        steps: StepsShown = "live",
+        language: Language = "en",
+        *,
+        streams: bool = True,
+        sleep: Sleep | None = None,
+        turn: str = "",
+        text: str = "?",
+        **claim: Any,
     ) -> SlackThread:
+        """`claim`: what else `Claimed` says."""
         place = Place("slack", "T0TEAM", "C1")
-        message = Incoming(place, self.asked, self.asked, "U1", "?", Audience("public"), language)
+        message = Incoming(place, self.asked, self.asked, "U1", text, Audience("public"), language)
         return SlackThread(
             self.slack,
             self.rows.bot,
-            Claimed(self.turn, message, 1, 0),
+            Claimed(turn or self.turn, message, 1, 0, **claim),
             steps=steps,
             language=language,
             recipient=("U1", "T0TEAM") if streams else None,
@@ -99,8 +109,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(*, without: Iterable[str] = (), rows: Rows | None = None) -> AsyncIterator[Stage]:
-    async with FakeSlack(without=tuple(without), limits=False, subscribed=()) as fake:
+async def staged(
+    *, without: Iterable[str] = (), rows: Rows | None = None, sessions: bool = False
+) -> AsyncIterator[Stage]:
+    """`sessions`: the app is an agent that is told when people press Stop."""
+    absent = () if sessions else (SESSION, RENAME)
+    told = ("agent_session_stopped",) if sessions else ()
+    async with FakeSlack(without=(*without, *absent), limits=False, subscribed=told) as fake:
         asked = await fake.says("C1", "U1", "@kotae ?")
         time = Skipping()
         async with SlackApi(fake.bot_token, fake.api_url, clock=time, sleep=time.sleep, chance=lambda: 0.0) as slack:

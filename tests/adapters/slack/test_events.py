@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.slack.events import Asked, Deleted, Edited, HomeOpened, Reacted, Replied, Us, Welcomed, readable, seen
+from adapters.slack.events import (
+    Asked,
+    Deleted,
+    Edited,
+    HomeOpened,
+    Reacted,
+    Replied,
+    StopPressed,
+    Us,
+    Welcomed,
+    readable,
+    seen,
+)
 from bot.types import Place
 
 US = Us(user="U0BOT", bot_id="B0BOT", team="T1")
@@ -97,6 +109,13 @@ def test_people_of_other_workspaces_are_strangers(flag: Json) -> None:
     asked = seen(mention(**flag), US)
     assert isinstance(asked, Asked) and asked.stranger
     assert isinstance(same := seen(mention(user_team="T1", team="T1"), US), Asked) and not same.stranger
+
+
+def test_somebody_presses_slacks_own_stop() -> None:
+    pressed = {"type": "agent_session_stopped", "channel": "C1", "user": "U1", "event_ts": "3.1"}
+    stop = seen(body(**pressed, thread_ts="1.1", streaming_message_ts=["2.1"]), US)
+    assert stop == StopPressed(PLACE, "1.1", "U1", "3.1")
+    assert seen(body(**pressed), US) is None  # a channel that is a session as a whole
 
 
 def changed(text: str, before: str, **more: Any) -> Json:

@@ -10,6 +10,7 @@ from retrieval.i18n import Text
 from retrieval.types import QdrantConnectionError
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
+from tests.adapters.slack.stage import RENAME, SESSION
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import View
@@ -46,8 +47,11 @@ async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path
         await slack.opens_home("U2", "messages")  # the other tab is a conversation
 
 
-async def test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_question(tmp_path: Path) -> None:
-    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:
+@pytest.mark.parametrize("without", [(), (SESSION, RENAME)], ids=["sessions", "older"])
+async def test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_question(
+    without: tuple[str, ...], tmp_path: Path
+) -> None:
+    async with FakeSlack(limits=False, without=without) as slack, taught(slack, tmp_path) as here:
         slack.world.users["U2"].locale = "ja-JP"
         for user, question in (("U1", "What can you do?"), ("U2", "何ができますか？")):
             await slack.opens_home(user, "messages")
@@ -55,14 +59,17 @@ async def test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_quest
             assert found == {"prompts": [{"title": question, "message": question}]}
         dm, long = slack.dm("U1"), f"How long\ndo <@U2>'s refunds take? {'x' * 80}"
         first = await slack.says(dm, "U1", long)
-        await slack.wait_for(lambda: slack.world.titles)
+        await slack.wait_for(lambda: slack.world.names)
         second = await slack.says(dm, "U1", "And abroad?", thread=first)
         public = await slack.says("C1", "U1", "@kotae Refunds?")
         await slack.wait_for(lambda: {second, public} <= {each.message for each in here.player.messages})
         await slack.wait_for_idle()
-        ((place, title),) = slack.world.titles.items()
-        assert place == (dm, first) and title.startswith("How long do @U2's refunds take? xxx") and len(title) <= 60
-        assert not slack.journal.errors()
+        names = slack.world.names
+        title = names.pop((dm, first))
+        assert title.startswith("How long do @U2's refunds take? xxx") and len(title) <= 60
+        assert names == ({} if without else {("C1", public): "Refunds?"})
+        assert not [each for each in slack.journal.errors() if not without or "unknown_method" not in each]
+        assert len(slack.journal.errors()) == bool(without)  # asked for once
 
 
 async def test_members_are_offered_what_others_have_asked(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ async def test_an_answer_of_any_length_arrives_whole_and_in_order(body: str, siz
     many = max(1, size // len(body))
     text = "| a | b |\n| --- | --- |\n" if body.startswith("|") else ""
     text += "".join(body.replace("{n}", f"{number:05}") for number in range(many))
-    async with staged() as stage:
+    async with staged(sessions=True) as stage:
         await stage.play([Answered(text, turn="turn-1")])
         assert [int(found) for found in re.findall(r"\d{5}", stage.text)] == list(range(many))
         assert not stage.fake.journal.errors()

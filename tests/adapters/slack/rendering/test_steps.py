@@ -102,10 +102,12 @@ async def test_the_cards_say_how_each_step_ended() -> None:
         assert started["task_display_mode"] == "plan" and started["recipient_user_id"] == "U1"
 
 
-async def test_a_reader_who_stops_the_stream_sees_no_more_steps_and_the_answer() -> None:
-    async with staged() as stage:
+@pytest.mark.parametrize("sessions", [True, False])
+async def test_a_reader_who_stops_the_stream_sees_no_more_steps_and_the_answer(sessions: bool) -> None:
+    async with staged(sessions=sessions) as stage:
         view = stage.view()
         await view.begin()
+        await stage.fake.wait_for(lambda: stage.status or stage.fake.world.processing)
         await stage.step(view, TURN[0])
         await stage.fake.stops_stream(stage.replies[0].ts)
         for event in TURN[1:]:

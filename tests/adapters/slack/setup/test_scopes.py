@@ -15,7 +15,7 @@ from bot.doctor.run import examine
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.acting import until
 from tests.adapters.slack.service import Service, taught
-from tests.adapters.slack.stage import STATUS
+from tests.adapters.slack.stage import SESSION, STATUS
 from tests.fakes.slack import FakeSlack
 
 PLACES = ("channels", "groups", "mpim", "im")  # as scopes call them
@@ -27,7 +27,7 @@ FILELESS = {"files:read": frozenset(PLACES), **{f"{place}:history": frozenset({p
 
 COSTS = {
     "app_mentions:read": {"mentions alone"},
-    "assistant:write": {"suggestions", "names"},
+    "assistant:write": {"suggestions", "names", "stop"},
     "channels:read": {"digest in a public channel"},
     "commands": {"commands", "shortcut"},
     "groups:read": {"digest in a private channel"},
@@ -102,15 +102,18 @@ async def _lost(slack: FakeSlack, here: Service, asked: Mapping[str, str]) -> se
     await slack.opens_home("U1")
     if "assistant:write" in slack.app.scopes:
         await slack.wait_for(lambda: slack.world.prompts)
-        await slack.wait_for(lambda: not slack.replies(asked["im"]) or (dm, asked["im"]) in slack.world.titles)
+        await slack.wait_for(lambda: not slack.replies(asked["im"]) or (dm, asked["im"]) in slack.world.names)
     await slack.wait_for_idle()
     if not slack.world.prompts:
         lost.add("suggestions")
-    if slack.replies(asked["im"]) and (dm, asked["im"]) not in slack.world.titles:
+    if slack.replies(asked["im"]) and (dm, asked["im"]) not in slack.world.names:
         lost.add("names")
     await slack.wait_for(lambda: (slack.app.id, "U1") in slack.world.homes)  # which no scope costs
-    if not any(entry.method == STATUS and entry.answer == {"ok": True} for entry in slack.journal.entries):
+    signs = {entry.method for entry in slack.journal.entries if entry.answer and entry.answer.get("ok")}
+    if not signs & {STATUS, SESSION}:
         lost.add("status")
+    if SESSION not in signs:
+        lost.add("stop")
     try:
         await slack.command("/kotae", "help", "U1", "C1")
         await slack.wait_for(lambda: slack.whispers("U1"))

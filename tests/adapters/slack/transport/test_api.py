@@ -69,6 +69,8 @@ SAFE: dict[str, Do] = {
 }
 SAFE_TWICE: dict[str, Do] = {  # worth less, or nothing, when it comes late
     "assistant.threads.setStatus": lambda slack, at: slack.set_status("C1", at.root, "thinks…"),
+    "agents.sessions.setStatus": lambda slack, at: slack.begin_session("C1", at.root, "1", title="Refunds", asker="U1"),
+    "agents.sessions.rename": lambda slack, at: slack.set_title("C1", at.root, "Refunds"),
     "views.open": lambda slack, at: slack.open_view(at.trigger, MODAL),
 }
 ONCE: dict[str, Do] = {
