@@ -1902,8 +1902,50 @@ MUTATIONS = (
     Mutation(
         "Slack: a conversation keeps the name of its first question",
         "adapters/slack/turn_view.py",
-        ("        begins = claimed.message.thread == claimed.message.message and self", "        begins = self"),
+        ("        begins = claimed.message.thread == claimed.message.message\n", "        begins = True\n"),
         (f"{SLACK}/test_home.py::test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_question",),
+    ),
+    Mutation(
+        "Slack: only whoever asked stops an answer",
+        "bot/store/turns.py",
+        ("if row.author == author and _age", "if _age"),
+        (f"{SLACK}/test_sessions.py::test_only_whoever_asked_stops_it",),
+    ),
+    Mutation(
+        "Slack: what is asked after a stop is answered",
+        "bot/store/turns.py",
+        (" and _age(row.message) <= _age(until)]", "]"),
+        (f"{SLACK}/test_sessions.py::test_each_stops_what_they_asked_and_nothing_that_they_asked_since",),
+    ),
+    Mutation(
+        "Slack: a stop is kept before it is acknowledged",
+        "bot/turns/turns.py",
+        ("        stopped = await self._inbox.stop(place, thread, author, until=until, note=note)", "        stopped = Stopped()"),
+        (f"{SLACK}/test_sessions.py::test_a_stop_outlives_the_process_that_took_it",),
+    ),
+    Mutation(
+        "Slack: a session ends before its answer comes",
+        "adapters/slack/turn_view.py",
+        ("asyncio.gather(self._end_session(IDLE_SECONDS), self._steps.make_way(answered.seconds))", "self._steps.make_way(answered.seconds)"),
+        (f"{SLACK}/test_sessions.py::test_a_session_ends_before_the_answer_comes_so_none_is_left_by_a_process_that_dies_then",),
+    ),
+    Mutation(
+        "Slack: whoever takes up a turn ends its session",
+        "adapters/slack/turn_view.py",
+        ("None if claimed.retaken else False", "False"),
+        (f"{SLACK}/test_sessions.py::test_whoever_takes_up_what_a_killed_process_left_ends_its_session",),
+    ),
+    Mutation(
+        "Slack: a deleted question names no conversation",
+        "adapters/slack/turn_view.py",
+        ("        if self._title:\n            with suppress(RefusedError", "        if False:\n            with suppress(RefusedError"),
+        (f"{SLACK}/test_sessions.py::test_a_deleted_question_leaves_no_session_at_work_and_no_name",),
+    ),
+    Mutation(
+        "Slack: an app without sessions is asked for them once",
+        "adapters/slack/transport/sessions.py",
+        ("                self._offered = False\n", "                pass\n"),
+        (f"{SLACK}/test_sessions.py::test_without_sessions_it_is_as_before_after_one_call",),
     ),
     Mutation(
         "Slack: the names of channels ask for no scope that is missing",
