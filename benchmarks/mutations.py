@@ -1930,6 +1930,18 @@ MUTATIONS = (
         (f"{SLACK}/test_sessions.py::test_a_session_ends_before_the_answer_comes_so_none_is_left_by_a_process_that_dies_then",),
     ),
     Mutation(
+        "Slack: a status that does not arrive is made up for, whatever session there is",
+        "adapters/slack/turn_view.py",
+        ("return self._status_failed and await session", "return await session"),
+        (f"{SLACK}/test_sessions.py::test_a_status_that_does_not_arrive_is_made_up_for_whatever_session_there_is",),
+    ),
+    Mutation(
+        "Slack: a session without a button stands beside no status",
+        "adapters/slack/transport/api.py",
+        ("        if needless or self.wait", "        if self.wait"),
+        (f"{SLACK}/test_sessions.py::test_where_slack_shows_no_button_a_session_is_begun_only_for_want_of_a_status",),
+    ),
+    Mutation(
         "Slack: whoever takes up a turn ends its session",
         "adapters/slack/turn_view.py",
         ("None if claimed.retaken else False", "False"),

@@ -47,7 +47,7 @@ QUESTIONS = (
 LATENCY = 0.05  # seconds of each call of Slack's
 SHARES = (0.5, 0.4, 0.1)  # of a model's time: choosing the search, the draft, its review
 PATIENCE = 240.0
-SIGNS = ("agents.sessions.setStatus", "assistant.threads.setStatus", "chat.startStream", "chat.postMessage")
+SIGNS = ("assistant.threads.setStatus", "chat.startStream", "chat.postMessage")
 FLOOD_SECONDS, ROOM = 0.5, 10  # a turn's, and turns at once, while one channel floods
 TAG = re.compile(r"\[(\d+)\]")
 
@@ -108,9 +108,7 @@ class Bench:
 
     def signs(self, asked: Sequence[Asked]) -> list[float]:
         """Until the first sign of life."""
-        return self._seen(
-            asked, lambda entry: entry.method in SIGNS and entry.arguments.get("status") not in ("", "active")
-        )
+        return self._seen(asked, lambda entry: entry.method in SIGNS and entry.arguments.get("status") != "")
 
     def answers(self, asked: Sequence[Asked]) -> list[float]:
         return self._seen(asked, lambda entry: _kind(entry.arguments) == "answer")

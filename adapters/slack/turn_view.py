@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from adapters.markdown.events import EMPTY, one_line, said_markdown, shortened, sources_markdown
@@ -108,7 +107,7 @@ class SlackThread(TurnView):
         except StoreError as error:
             log.warning("what turn %s has posted is not known: %s", self._turn, error)
         self._steps.resume(self._earlier)
-        if not self._only_shown and (self._edited or not has_answer(self._earlier)):
+        if self._edited or not has_answer(self._earlier):
             self._alive = asyncio.create_task(self._live(), name="slack-status")
 
     async def step(self, event: Step) -> None:
@@ -180,56 +179,51 @@ class SlackThread(TurnView):
 
     async def _live(self) -> None:
         since = self._clock()
-        async with beside(self._sign()) as first:
-            done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
-            if not done:
-                self._steps.wait(0)
-            if not await first:
-                self._steps.wait(0)
-        while self._named is None:  # a session lasts
-            await self._sleep(REFRESH_SECONDS)
-            if self._status_failed or not await self._sign():
-                self._steps.wait(round(self._clock() - since))
+        async with beside(self._begin_session()) as session:
+            async with beside(self._sign(session)) as first:
+                done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
+                if not done:
+                    self._steps.wait(0)
+                if not await first:
+                    self._steps.wait(0)
+            while True:
+                await self._sleep(REFRESH_SECONDS)
+                if not await self._sign(session):
+                    self._steps.wait(round(self._clock() - since))
 
-    async def _sign(self) -> bool:
-        """Whether Slack shows that the turn is at work: by its session, else by a status, else by a session that has no
-        button."""
-        for show in (self._begin_session, self._set_status, partial(self._begin_session, anyway=True)):
-            try:
-                await show()
-                return True
-            except UnreachableError as error:
-                log.info("no status in the thread of turn %s: %s", self._turn, error)
-                return False
-            except (UnsupportedError, RefusedError) as error:
-                refused: SlackError = error
-            except SlackError as error:
-                refused = error
-                break
-        log.info("there is no status in the thread of turn %s: %s", self._turn, refused)
-        self._status_failed = True
-        return False
+    async def _sign(self, session: asyncio.Task[bool]) -> bool:
+        """Whether Slack shows that the turn is at work: by a status, or where that is refused by its session."""
+        if not self._status_failed and await self._set_status():
+            return True
+        return self._status_failed and await session
 
-    async def _set_status(self) -> None:
+    async def _set_status(self) -> bool:
         self._status_set = True  # also when this is cut off: it may have arrived
         try:
             await self._slack.set_status(self._place.channel, self._thread, self._stage.to(self._language))
-        except UnreachableError:
-            raise
-        except SlackError:
-            self._status_set = False
-            raise
+        except UnreachableError as error:
+            log.info("no status in the thread of turn %s: %s", self._turn, error)
+            return False
+        except SlackError as error:
+            log.info("there is no status in the thread of turn %s: %s", self._turn, error)
+            self._status_set, self._status_failed = False, True
+            return False
+        return True
 
-    async def _begin_session(self, *, anyway: bool = False) -> None:
-        place, turn, title, asker = (self._place.channel, self._thread), self._turn, self._title, self._asker
+    async def _begin_session(self) -> bool:
+        """For Slack's button to stop the turn, and the conversation's name: what is only shown again needs neither."""
+        if self._only_shown:
+            return False
         before, self._session = self._session, True  # likewise
+        channel, thread, title = self._place.channel, self._thread, self._title
         try:
-            self._named = await self._slack.begin_session(*place, turn, title=title, asker=asker, anyway=anyway)
+            self._named = await self._slack.begin_session(channel, thread, self._turn, title=title, asker=self._asker)
         except UnreachableError:
-            raise
+            return False
         except SlackError:
             self._session = before
-            raise
+            return False
+        return True
 
     async def _end_session(self, seconds: float) -> None:
         """Not that of an answer which is only put in order: there the turn's own attempt has ended it."""
@@ -248,9 +242,9 @@ class SlackThread(TurnView):
     @property
     def _unnamed(self) -> bool:
         """Whether the conversation, which began with this question, has still to be named after it."""
-        if self._named is None:
-            return bool(self._title) and self._place.channel.startswith("D") and not self._only_shown
-        return bool(self._title) and (not self._named or (self._edited and self._named != self._title))
+        if not self._title or self._place.channel.startswith("D"):
+            return bool(self._title)
+        return self._named == "" or (self._edited and self._named not in (None, self._title))
 
     async def _quiet(self) -> None:
         if self._alive is not None:

@@ -191,6 +191,7 @@ def slow(seconds: float) -> Fault:
 
 CUT_AFTER = Fault("cut_after")  # done, and the connection dropped before any answer
 CUT_BEFORE = Fault("cut_before")  # dropped with nothing done
+IGNORED = Fault("error", more={"ok": True})  # taken, and nothing done: by a proxy that does not know the method
 HANG = Fault("hang")  # nothing done, no answer, the connection stays open
 HANG_AFTER = Fault("hang_after")  # done, no answer
 

@@ -8,7 +8,7 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -21,11 +21,11 @@ from adapters.shared.rate_limit import CallTicket, Clock, Priority
 from adapters.slack.transport import idempotency
 from adapters.slack.transport.api_call import CALL_SECONDS, Caller, Edits
 from adapters.slack.transport.directory import Directory
-from adapters.slack.transport.errors import CredentialsError, GoneError, SlackError, UnsupportedError
+from adapters.slack.transport.errors import CredentialsError, SlackError, UnsupportedError
 from adapters.slack.transport.idempotency import Mark, post_marked
 from adapters.slack.transport.rate_limits import Shared
 from adapters.slack.transport.response_url import API, Addresses, Responses
-from adapters.slack.transport.sessions import STATUS, Sessions
+from adapters.slack.transport.sessions import SESSION, Sessions
 from bot.waiting import Sleep
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,8 @@ _ONCE = frozenset(
 )
 _FULFILLED = {"reactions.add": "already_reacted", "reactions.remove": "no_reaction", "chat.delete": "message_not_found"}
 _NO_MARKUP = {"parse": "none", "link_names": False}
-CROWDED_SECONDS = 0.5  # for a session's turn at Slack's pace: a status is there sooner
+_STATUS = "assistant.threads.setStatus"
+CROWDED_SECONDS = 0.5  # for a session's turn at Slack's pace: no button comes so late
 _NO_PREVIEW = {"unfurl_links": False, "unfurl_media": False}
 
 
@@ -301,14 +302,13 @@ class SlackApi:
 
     # -- signs of work ----------------------------------------------------------------------------------------------
 
-    async def begin_session(
-        self, channel: str, thread: str, turn: str, *, title: str, asker: str, anyway: bool = False
-    ) -> str:
-        """Show that a turn is at work for `asker`, with Slack's button to stop it, until `end_session`; what the
-        conversation is called then: `title`, if it is new. Raises UnsupportedError where there are no sessions, and,
-        unless it is to be done `anyway`, where a status does better: without the button, and where many wait."""
-        if not anyway and (self._sessions.buttonless or self.wait(STATUS, worth=Priority.ORDINARY) > CROWDED_SECONDS):
-            raise UnsupportedError(STATUS, "a status does better")
+    async def begin_session(self, channel: str, thread: str, turn: str, *, title: str, asker: str) -> str:
+        """Show Slack's own sign that a turn is at work for `asker`, with its button to stop it, until `end_session`;
+        what the conversation is called then: `title`, if it is new. Raises UnsupportedError where there are no
+        sessions, where many wait, and where one had no button and a status shows as much."""
+        needless = self._sessions.buttonless and not self._caller.lacks(_STATUS, channel)
+        if needless or self.wait(SESSION, worth=Priority.ORDINARY) > CROWDED_SECONDS:
+            raise UnsupportedError(SESSION, "not now")
         return await self._sessions.begin(channel, thread, turn, title=title, asker=asker)
 
     async def end_session(self, channel: str, thread: str, turn: str = "") -> None:
@@ -318,19 +318,15 @@ class SlackApi:
     async def set_status(self, channel: str, thread: str, text: str) -> None:
         """Show what the bot does, for 2 minutes at most or until it posts; an empty text ends it."""
         arguments = {"channel_id": channel, "thread_ts": thread, "status": text}
-        await self._call("assistant.threads.setStatus", arguments, most=2)
+        await self._call(_STATUS, arguments, most=2)
 
     async def set_title(self, channel: str, thread: str, title: str) -> None:
-        """Name a conversation with the bot, as the list of them shows it; where there are no sessions, that is one of
-        direct ones."""
-        try:
-            await self._sessions.rename(channel, thread, title)
-            return
-        except (UnsupportedError, GoneError):
-            if not channel.startswith("D"):
-                raise
-        arguments = {"channel_id": channel, "thread_ts": thread, "title": title}
-        await self._call("assistant.threads.setTitle", arguments, most=2)
+        """Name a conversation with the bot, as the list of them shows it: its session, and a direct one itself."""
+        if channel.startswith("D"):
+            arguments = {"channel_id": channel, "thread_ts": thread, "title": title}
+            with suppress(UnsupportedError):
+                await self._call("assistant.threads.setTitle", arguments, most=2)
+        await self._sessions.rename(channel, thread, title)
 
     async def _asked_of_session(self, method: str, arguments: Json) -> Json:
         ends = arguments.get("status") == "active"  # which an hour of "Working…" comes of, if it is not said

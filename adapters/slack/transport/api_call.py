@@ -153,6 +153,10 @@ class Caller:
         self.refused = asyncio.Event()  # set when Slack did not take the token
         self.pacer = Pacer(clock=clock, sleep=sleep, shared=shared)
 
+    def lacks(self, method: str, channel: str) -> bool:
+        """Whether Slack has said that it does not offer a method there."""
+        return self._absent.find(method, channel) is not None
+
     def tries(self, most: int = TRIES) -> Tries:
         return Tries(most, chance=self._chance)
 
@@ -172,7 +176,8 @@ class Caller:
         and its kinds; UnreachableError after the last try; NotSent once the ticket is dropped.
         """
         channel = str(arguments.get("channel") or arguments.get("channel_id") or "")
-        self._absent.check(method, channel)
+        if absent := self._absent.find(method, channel):
+            raise UnsupportedError(absent.method, absent.code, needed=absent.needed)
         tries = tries or self.tries()
         while True:
             await self.pacer.turn(method, channel, priority)
@@ -277,13 +282,9 @@ class _Absent:
         self._passing: dict[tuple[str, str], tuple[float, UnsupportedError]] = {}
         self._said: set[tuple[str, str]] = set()
 
-    def check(self, method: str, channel: str) -> None:
-        error = self._lasting.get(method)
+    def find(self, method: str, channel: str) -> UnsupportedError | None:
         until, passing = self._passing.get((method, channel), (0.0, None))
-        if passing and self._clock() < until:
-            error = passing
-        if error:
-            raise UnsupportedError(error.method, error.code, needed=error.needed)
+        return passing if passing and self._clock() < until else self._lasting.get(method)
 
     def remember(self, error: UnsupportedError, channel: str) -> None:
         if error.code in LASTING:

@@ -1,8 +1,8 @@
 """Slack's agent sessions: a conversation with the bot that Slack knows is at work, with Slack's own button to stop it
 and a name in its list of conversations.
 
-Only an app that is an agent has them, and the button only one that is told of it: else everything is as it was before
-there were sessions. Source: docs.slack.dev/ai/agent-sessions, agents.sessions.setStatus, agent_session_stopped."""
+Only an app that is an agent has them, and the button only one that is told of it. Source:
+docs.slack.dev/ai/agent-sessions, agents.sessions.setStatus, agent_session_stopped."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from adapters.slack.transport.errors import CredentialsError, GoneError, SlackEr
 
 log = logging.getLogger(__name__)
 
-STATUS, RENAME = "agents.sessions.setStatus", "agents.sessions.rename"
+SESSION, RENAME = "agents.sessions.setStatus", "agents.sessions.rename"
 NO_BUTTON = "missing_agent_session_stopped_event_subscription"
 
 _UNKNOWN = "feature_disabled"
@@ -40,13 +40,13 @@ class Sessions:
         self._at_work.setdefault((channel, thread), set()).add(turn)
         arguments = {"status": "processing", "title": title or None, "initiator_user_id": asker}
         try:
-            answer = await self._ask(STATUS, channel, thread, arguments)
+            answer = await self._ask(SESSION, channel, thread, arguments)
         except UnreachableError:
             raise
         except SlackError:
             self._over(channel, thread, turn)
             raise
-        if NO_BUTTON in _warnings(answer) and not self.buttonless:
+        if not self.buttonless and NO_BUTTON in f"{answer.get('warning')} {answer.get('response_metadata')}":
             self.buttonless = True
             log.info("Slack shows no button to stop: the app is not subscribed to agent_session_stopped")
         return str(answer.get("title") or "")
@@ -54,7 +54,7 @@ class Sessions:
     async def end(self, channel: str, thread: str, turn: str = "") -> None:
         """A turn is no longer at work, nor is the bot, unless it has others in this thread. May be said again."""
         if not self._over(channel, thread, turn):
-            await self._ask(STATUS, channel, thread, {"status": "active"})
+            await self._ask(SESSION, channel, thread, {"status": "active"})
 
     async def rename(self, channel: str, thread: str, title: str) -> None:
         """Raises GoneError where there is no session."""
@@ -86,11 +86,3 @@ class Sessions:
         if not others:
             self._at_work.pop((channel, thread), None)
         return bool(others)
-
-
-def _warnings(answer: Mapping[str, Any]) -> set[str]:
-    """Slack tells them in two places."""
-    metadata = answer.get("response_metadata")
-    more = metadata.get("warnings") if isinstance(metadata, dict) else None
-    told = str(answer.get("warning") or "").split(",")
-    return {*told, *(more if isinstance(more, list) else ())}

@@ -40,7 +40,7 @@ SOON = Timing(ack=0.5, retries=(0.1,) * 60)
 CANARY, GRATING = "canary-in-thread-{n}", "What is the rule about harbour {n}-{m}?"
 FAULTS: Sequence[Fault] = (CUT_AFTER, CUT_BEFORE, ratelimited(1), status(500), status(503), page(502), slow(0.3))
 LOOKUPS = ("conversations.replies", "conversations.info", "conversations.members", "users.info", "users.list")
-WRITES = ("chat.postMessage", "chat.update", "chat.delete", "agents.sessions.setStatus")
+WRITES = ("chat.postMessage", "chat.update", "chat.delete", "assistant.threads.setStatus", "agents.sessions.setStatus")
 STREAMS = ("chat.startStream", "chat.appendStream", "chat.stopStream")
 
 

@@ -12,6 +12,7 @@ from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
 from tests.adapters.slack.stage import RENAME, SESSION
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_gate import IGNORED
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import View
 
@@ -47,11 +48,15 @@ async def test_members_see_what_the_team_may_read_and_guests_none_of_it(tmp_path
         await slack.opens_home("U2", "messages")  # the other tab is a conversation
 
 
-@pytest.mark.parametrize("without", [(), (SESSION, RENAME)], ids=["sessions", "older"])
+@pytest.mark.parametrize("sessions", ["begun", "unknown", "ignored"])
 async def test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_question(
-    without: tuple[str, ...], tmp_path: Path
+    sessions: str, tmp_path: Path
 ) -> None:
+    without = (SESSION, RENAME) if sessions == "unknown" else ()
     async with FakeSlack(limits=False, without=without) as slack, taught(slack, tmp_path) as here:
+        if sessions == "ignored":
+            for method in (SESSION, RENAME):
+                slack.fail(method, IGNORED)
         slack.world.users["U2"].locale = "ja-JP"
         for user, question in (("U1", "What can you do?"), ("U2", "何ができますか？")):
             await slack.opens_home(user, "messages")
@@ -59,15 +64,16 @@ async def test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_quest
             assert found == {"prompts": [{"title": question, "message": question}]}
         dm, long = slack.dm("U1"), f"How long\ndo <@U2>'s refunds take? {'x' * 80}"
         first = await slack.says(dm, "U1", long)
-        await slack.wait_for(lambda: slack.world.names)
+        await slack.wait_for(lambda: slack.world.titles)
         second = await slack.says(dm, "U1", "And abroad?", thread=first)
         public = await slack.says("C1", "U1", "@kotae Refunds?")
         await slack.wait_for(lambda: {second, public} <= {each.message for each in here.player.messages})
         await slack.wait_for_idle()
         names = slack.world.names
         title = names.pop((dm, first))
+        assert slack.world.titles == {(dm, first): title}
         assert title.startswith("How long do @U2's refunds take? xxx") and len(title) <= 60
-        assert names == ({} if without else {("C1", public): "Refunds?"})
+        assert names == ({("C1", public): "Refunds?"} if sessions == "begun" else {})
         assert not [each for each in slack.journal.errors() if not without or "unknown_method" not in each]
         assert len(slack.journal.errors()) == bool(without)  # asked for once
 

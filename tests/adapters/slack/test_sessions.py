@@ -1,5 +1,5 @@
-"""Slack's agent sessions: the bot is seen at work, its conversations have names, and whoever asked can stop it with
-Slack's own button; an app that is older works as it did."""
+"""Slack's agent sessions, beside the status: whoever asked can stop the bot with Slack's own button, and conversations
+have names; an app that is older works as it did."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from tests.adapters.acting import Held, answers, until
 from tests.adapters.slack.service import bot
 from tests.adapters.slack.stage import ANSWER, RENAME, SESSION, STATUS, STREAMS, TURN, Stage, again, staged
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_gate import CUT_AFTER, Hold, error, held
+from tests.fakes.slack_gate import CUT_AFTER, CUT_BEFORE, IGNORED, Fault, Hold, error, held, status
 from tests.fakes.slack_world import Message
 
 TITLE = "assistant.threads.setTitle"
@@ -28,12 +28,12 @@ def at_work(stage: Stage) -> bool:
 
 
 @pytest.mark.parametrize("without", [(), STREAMS], ids=["streams", "edits"])
-async def test_a_turn_is_a_session_at_work_until_its_answer_and_two_calls(without: tuple[str, ...]) -> None:
+async def test_a_turn_is_a_session_at_work_until_its_answer(without: tuple[str, ...]) -> None:
     async with staged(sessions=True, without=without) as stage:
         view = stage.view()
         await view.begin()
         await stage.fake.wait_for_idle()
-        assert at_work(stage)
+        assert at_work(stage) and stage.status == "is thinking…"
         for event in TURN:
             await view.step(event)
         await view.answer(ANSWER)
@@ -41,8 +41,43 @@ async def test_a_turn_is_a_session_at_work_until_its_answer_and_two_calls(withou
         await view.close()
         assert not at_work(stage) and stage.fake.world.names == {("C1", stage.asked): "?"}
         assert [each["status"] for each in stage.calls(SESSION)] == ["processing", "active"]
-        assert stage.calls(SESSION)[0]["initiator_user_id"] == "U1"
-        assert not stage.fake.journal.calls(STATUS) and not stage.fake.journal.calls(RENAME)
+        assert stage.calls(SESSION)[0]["initiator_user_id"] == "U1" and stage.status == ""
+
+
+async def test_whatever_becomes_of_the_session_the_same_is_shown_and_nothing_waits_for_it() -> None:
+    """Where there are none, where a call is taken and nothing done, where none is answered."""
+    hold = Hold()
+    for fault in (None, error("unknown_method"), IGNORED, held(hold)):
+        async with staged(sessions=True) as stage:
+            for method in (SESSION, RENAME):
+                if fault is not None:
+                    stage.fake.fail(method, fault)
+            view = stage.view("off")
+            await view.begin()
+            await stage.fake.wait_for(lambda: stage.status == "is thinking…")
+            await view.step(ToolCalled("1", "search_rag_knowledge_base", {"query": "refund"}))
+            await stage.hours.advance(15)
+            await stage.fake.wait_for(lambda: stage.status == "is searching the documents…")
+            assert not stage.replies
+            await view.answer(ANSWER)
+            assert stage.shown == ["30 days."]
+            hold.released.set()
+            await view.close()
+            told = [each["status"] for each in stage.calls(STATUS)]
+            assert told == ["is thinking…", "is searching the documents…", ""] and stage.status == ""
+
+
+@pytest.mark.parametrize("fault", [CUT_BEFORE, error("internal_error"), status(500)], ids=["cut", "internal", "500"])
+async def test_a_status_that_does_not_arrive_is_made_up_for_whatever_session_there_is(fault: Fault) -> None:
+    """One that is taken, and nothing done, shows nothing."""
+    async with staged(sessions=True) as stage:
+        stage.fake.fail(STATUS, fault)
+        stage.fake.fail(SESSION, IGNORED)
+        view = stage.view("off")
+        await view.begin()
+        await stage.comes_to_show("🧠 Thinking…")
+        await view.answer(ANSWER)
+        await view.close()
 
 
 async def test_a_session_ends_before_the_answer_comes_so_none_is_left_by_a_process_that_dies_then() -> None:
@@ -127,11 +162,14 @@ async def test_of_two_turns_in_a_thread_the_last_one_ends_the_session() -> None:
             await view.begin()
         await stage.fake.wait_for(lambda: len(stage.calls(SESSION)) == 2)
         await first.answer(ANSWER)
-        await first.close()
         assert at_work(stage)
+        await first.close()  # which clears the status
+        await stage.hours.advance(15)
+        await stage.fake.wait_for(lambda: at_work(stage))
         await second.answer(Answered("Yes.", turn="turn-2"))
         await second.close()
         assert not at_work(stage)
+        assert [each["status"] for each in stage.calls(SESSION)] == ["processing", "processing", "active"]
 
 
 async def test_a_question_that_was_edited_renames_its_conversation_and_a_name_that_people_gave_stays() -> None:
@@ -184,17 +222,24 @@ async def test_statuses_and_names_come_when_the_older_methods_are_gone(code: str
     async with staged(sessions=True) as stage:
         for method in (STATUS, TITLE):
             stage.fake.fail(method, error(code))
-        view = stage.view("off")
-        await view.begin()
-        await stage.fake.wait_for_idle()
-        assert at_work(stage)
-        await view.answer(ANSWER)
-        await view.close()
-        assert stage.shown == ["30 days."] and stage.fake.world.names and not stage.fake.journal.errors()
+        for number in range(2):
+            view = stage.view("off", turn=f"turn-{number}")
+            await view.begin()
+            await stage.fake.wait_for_idle()
+            await stage.hours.advance(30)
+            await stage.fake.wait_for_idle()
+            assert at_work(stage) and len(stage.replies) == number  # Slack shows it, without a message
+            await view.answer(ANSWER)
+            await view.close()
+            assert not at_work(stage)
+        assert stage.shown == ["30 days."] * 2 and stage.fake.world.names
+        assert stage.fake.journal.errors() == [f"{STATUS}: {code}"]
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["status", "no status"])
-async def test_where_slack_shows_no_button_the_status_says_more(gone: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_where_slack_shows_no_button_a_session_is_begun_only_for_want_of_a_status(
+    gone: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     async with staged(sessions=True) as stage:
         stage.fake.subscribed = ()
@@ -204,7 +249,8 @@ async def test_where_slack_shows_no_button_the_status_says_more(gone: bool, capl
             view = stage.view("off", turn=f"turn-{number}")
             await view.begin()
             await stage.fake.wait_for_idle()
-            assert at_work(stage) and (stage.status == "is thinking…") == bool(number and not gone)
+            assert at_work(stage) and (stage.status == "is thinking…") != gone
+            assert len(stage.replies) == number
             await view.answer(ANSWER)
             await view.close()
             assert not at_work(stage) and stage.status == ""
@@ -213,7 +259,7 @@ async def test_where_slack_shows_no_button_the_status_says_more(gone: bool, capl
     assert [record.levelno for record in caplog.records if "no button" in record.getMessage()] == [logging.INFO]
 
 
-async def test_where_sessions_would_have_to_wait_a_status_is_shown() -> None:
+async def test_where_sessions_would_have_to_wait_there_is_a_status_alone() -> None:
     """Slack takes 50 of them a minute, and each has an end."""
     async with staged(sessions=True) as stage:
         views = [stage.view("off", turn=f"turn-{number}") for number in range(30)]
@@ -221,10 +267,9 @@ async def test_where_sessions_would_have_to_wait_a_status_is_shown() -> None:
         await stage.fake.wait_for_idle()
         for view in views[1:]:
             await view.begin()
-        await stage.fake.wait_for(lambda: stage.status)
+        await stage.fake.wait_for(lambda: len(stage.calls(STATUS)) == 30)
         await stage.fake.wait_for_idle()
-        begun, shown = len(stage.calls(SESSION)), len(stage.calls(STATUS))
-        assert 15 <= begun < 30 and begun + shown == 30
+        assert 15 <= len(stage.calls(SESSION)) < 30
         for view in views:
             await view.answer(ANSWER)
             await view.close()
@@ -315,7 +360,8 @@ async def test_a_stop_outlives_the_process_that_took_it(tmp_path: Path) -> None:
             await asyncio.wait_for(waits.begun.wait(), 30)
             await slack.wait_for(lambda: slack.world.processing)
             place = here.player.messages[0].place
-            slack.fail(SESSION, error("internal_error"))  # it dies with its session at work
+            for method in (SESSION, STATUS):
+                slack.fail(method, error("internal_error"))  # it dies with its session at work
             await here.bot.turns.stop(place, asked, "U1", until=asked)
             for task in asyncio.all_tasks():
                 if task.get_name() == "slack-turn":
