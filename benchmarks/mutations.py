@@ -1938,7 +1938,7 @@ MUTATIONS = (
     Mutation(
         "Slack: a session without a button stands beside no status",
         "adapters/slack/transport/api.py",
-        ("        if needless or self.wait", "        if self.wait"),
+        ("        if self._sessions.buttonless and not", "        if False and not"),
         (f"{SLACK}/test_sessions.py::test_where_slack_shows_no_button_a_session_is_begun_only_for_want_of_a_status",),
     ),
     Mutation(

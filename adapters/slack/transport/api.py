@@ -21,7 +21,7 @@ from adapters.shared.rate_limit import CallTicket, Clock, Priority
 from adapters.slack.transport import idempotency
 from adapters.slack.transport.api_call import CALL_SECONDS, Caller, Edits
 from adapters.slack.transport.directory import Directory
-from adapters.slack.transport.errors import CredentialsError, SlackError, UnsupportedError
+from adapters.slack.transport.errors import CredentialsError, NotSent, SlackError, UnsupportedError
 from adapters.slack.transport.idempotency import Mark, post_marked
 from adapters.slack.transport.rate_limits import Shared
 from adapters.slack.transport.response_url import API, Addresses, Responses
@@ -305,10 +305,9 @@ class SlackApi:
     async def begin_session(self, channel: str, thread: str, turn: str, *, title: str, asker: str) -> str:
         """Show Slack's own sign that a turn is at work for `asker`, with its button to stop it, until `end_session`;
         what the conversation is called then: `title`, if it is new. Raises UnsupportedError where there are no
-        sessions, where many wait, and where one had no button and a status shows as much."""
-        needless = self._sessions.buttonless and not self._caller.lacks(_STATUS, channel)
-        if needless or self.wait(SESSION, worth=Priority.ORDINARY) > CROWDED_SECONDS:
-            raise UnsupportedError(SESSION, "not now")
+        sessions, and where one had no button and a status shows as much; NotSent where many wait."""
+        if self._sessions.buttonless and not self._caller.lacks(_STATUS, channel):
+            raise UnsupportedError(SESSION, "no button")
         return await self._sessions.begin(channel, thread, turn, title=title, asker=asker)
 
     async def end_session(self, channel: str, thread: str, turn: str = "") -> None:
@@ -329,7 +328,10 @@ class SlackApi:
         await self._sessions.rename(channel, thread, title)
 
     async def _asked_of_session(self, method: str, arguments: Json) -> Json:
-        ends = arguments.get("status") == "active"  # which an hour of "Working…" comes of, if it is not said
+        status = arguments.get("status")
+        if status == "processing" and self.wait(method, worth=Priority.ORDINARY) > CROWDED_SECONDS:
+            raise NotSent(method, "crowded")
+        ends = status == "active"  # which an hour of "Working…" comes of, if it is not said
         return await self._call(method, arguments, priority=Priority.FINAL if ends else Priority.ORDINARY, most=2)
 
     async def suggest(self, channel: str, questions: Sequence[str]) -> None:

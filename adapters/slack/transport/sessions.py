@@ -7,10 +7,16 @@ docs.slack.dev/ai/agent-sessions, agents.sessions.setStatus, agent_session_stopp
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
-from adapters.slack.transport.errors import CredentialsError, GoneError, SlackError, UnreachableError, UnsupportedError
+from adapters.slack.transport.errors import (
+    CredentialsError,
+    GoneError,
+    NotSent,
+    SlackError,
+    UnreachableError,
+    UnsupportedError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -61,15 +67,18 @@ class Sessions:
         await self._ask(RENAME, channel, thread, {"title": title})
 
     async def _ask(self, method: str, channel: str, thread: str, arguments: dict[str, Any]) -> Mapping[str, Any]:
-        async with self._first if self._offered is None else nullcontext():
-            return await self._judged(method, {"channel_id": channel, "thread_ts": thread, **arguments})
+        arguments = {"channel_id": channel, "thread_ts": thread, **arguments}
+        async with self._first:
+            if self._offered is None:
+                return await self._judged(method, arguments)
+        return await self._judged(method, arguments)
 
     async def _judged(self, method: str, arguments: dict[str, Any]) -> Mapping[str, Any]:
         if self._offered is False:
             raise UnsupportedError(method, _UNKNOWN)
         try:
             answer = await self._call(method, arguments)
-        except (UnreachableError, CredentialsError, GoneError):
+        except (UnreachableError, CredentialsError, GoneError, NotSent):
             raise
         except SlackError as error:
             if self._offered is None:  # whatever the reason is, it will be the same
