@@ -39,7 +39,7 @@ PROTOCOL_RETRIES = 2
 BROKEN_RETRIES = 1
 
 _LONG_ENOUGH = 160  # characters; a shorter paragraph of thought waits for the next one
-_TIMES, _CHARACTERS, _UNITS = 6, 400, range(8, 201)  # of what is said again and again
+_TIMES, _CHARACTERS, _UNITS = 6, 400, range(8, 601)  # of what is said again and again
 
 _THOUGHT = re.compile(
     r"^[\s>*_#\-\[【(（]*(?:🧠\s*)?(?:thoughts?|reasoning|思考(?:プロセス)?|考え)(?:\s*\d+)?[\])】）*_\s]*[:：][*_]*\s*(?P<rest>.*)$",
