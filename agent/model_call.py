@@ -40,6 +40,7 @@ BROKEN_RETRIES = 1
 
 _LONG_ENOUGH = 160  # characters; a shorter paragraph of thought waits for the next one
 _TIMES, _CHARACTERS, _UNITS = 6, 400, range(8, 601)  # of what is said again and again
+_LOOK_EVERY = 1_000  # characters
 
 _THOUGHT = re.compile(
     r"^[\s>*_#\-\[【(（]*(?:🧠\s*)?(?:thoughts?|reasoning|思考(?:プロセス)?|考え)(?:\s*\d+)?[\])】）*_\s]*[:：][*_]*\s*(?P<rest>.*)$",
@@ -174,13 +175,17 @@ class Loop:
         """Raises ModelProtocolError when what was heard ends in the same words 6 times, and 400 characters of them."""
         self._tail = (self._tail + text)[-_TIMES * _UNITS.stop :]
         self._fresh += len(text)
-        if self._fresh < _CHARACTERS:
+        if self._fresh < _LOOK_EVERY:
             return
         self._fresh = 0
         for length in _UNITS:
             unit = self._tail[-length:]
             times = max(_TIMES, -(-_CHARACTERS // length))
-            if re.search(r"\w", unit) and self._tail.endswith(unit * times):
+            if (
+                unit == self._tail[-2 * length : -length]
+                and self._tail.endswith(unit * times)
+                and re.search(r"\w", unit)
+            ):
                 raise ModelProtocolError("the reply repeats itself without end")
 
 

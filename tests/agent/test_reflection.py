@@ -130,7 +130,7 @@ def hear(text: str, size: int) -> None:
 )
 def test_a_reply_without_end_is_given_up_however_it_is_cut(words: str, size: int) -> None:
     with pytest.raises(ModelProtocolError):
-        hear("I look it up. " + words * 60, size)
+        hear("I look it up. " + words * 120, size)
 
 
 @pytest.mark.parametrize(
