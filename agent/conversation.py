@@ -82,6 +82,7 @@ def instructions(name: str, ask: Ask, today: date | None = None, *, thinks: bool
     language = LANGUAGES[ask.language]
     return prompt(
         name,
+        answer=prose("answer"),
         language=language,
         today=f"{_WEEKDAYS[today.weekday()]}, {today.isoformat()}",
         collections=described(ask.collections, counts=False),
@@ -252,7 +253,7 @@ def echoes_instructions(text: str) -> bool:
 @lru_cache(maxsize=1)
 def _stretches() -> tuple[str, ...]:
     """Overlapping pieces of the instructions; what a prompt is filled in with is not ours."""
-    names = ("system", "thought", "review", "review_system", "rewrite", "draft", "synthesise", "overheard")
+    names = ("system", "thought", "answer", "review", "review_system", "rewrite", "draft", "synthesise", "overheard")
     passages = [_squeezed(passage) for name in names for passage in re.split(r"\$\w+", prose(name))]
     return tuple(
         passage[at : at + _ECHO] for passage in passages for at in range(0, len(passage) - _ECHO + 1, _ECHO // 4)

@@ -39,6 +39,8 @@ PROTOCOL_RETRIES = 2
 BROKEN_RETRIES = 1
 
 _LONG_ENOUGH = 160  # characters; a shorter paragraph of thought waits for the next one
+_TIMES, _CHARACTERS, _UNITS = 6, 400, range(8, 601)  # of what is said again and again
+_LOOK_EVERY = 1_000  # characters
 
 _THOUGHT = re.compile(
     r"^[\s>*_#\-\[【(（]*(?:🧠\s*)?(?:thoughts?|reasoning|思考(?:プロセス)?|考え)(?:\s*\d+)?[\])】）*_\s]*[:：][*_]*\s*(?P<rest>.*)$",
@@ -113,12 +115,15 @@ async def _reply(
     speech = Speech(heard)
     message: ModelMessage | None = None
     begun = streamed = False
+    loop = Loop()
     said = model.converse(messages, tools, schema=schema, effort=effort)
     try:
         async with asyncio.timeout_at(until), aclosing(cast(AsyncGenerator[Part, None], said)) as parts:
             with due(until):
                 async for part in parts:
                     begun = True
+                    if isinstance(part, ThoughtPart | TextPart):
+                        loop.hear(part.text)
                     match part:
                         case ThoughtPart(text):
                             speech.think(text)
@@ -156,6 +161,32 @@ def _with_written_calls(message: ModelMessage, before: Sequence[Message]) -> Mod
     count = sum(len(each.calls) for each in before if isinstance(each, ModelMessage))
     calls = tuple(ToolCall(f"written-{count + at}", *call) for at, call in enumerate(written, 1))
     return replace(message, text=text, calls=calls, raw=None)
+
+
+class Loop:
+    """Notices a model that has lost its way and says the same words over and over, which it would do until its output
+    or the turn's time is used up."""
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self._fresh = 0
+
+    def hear(self, text: str) -> None:
+        """Raises ModelProtocolError when what was heard ends in the same words 6 times, and 400 characters of them."""
+        self._tail = (self._tail + text)[-_TIMES * _UNITS.stop :]
+        self._fresh += len(text)
+        if self._fresh < _LOOK_EVERY:
+            return
+        self._fresh = 0
+        for length in _UNITS:
+            unit = self._tail[-length:]
+            times = max(_TIMES, -(-_CHARACTERS // length))
+            if (
+                unit == self._tail[-2 * length : -length]
+                and self._tail.endswith(unit * times)
+                and re.search(r"\w", unit)
+            ):
+                raise ModelProtocolError("the reply repeats itself without end")
 
 
 # -- what is said, sorted ---------------------------------------------------------------------------------------------

@@ -22,14 +22,25 @@ Converse = Callable[[Sequence[Message]], Awaitable[ModelMessage]]
 """One call of the model for a reply in `SCHEMA`. Raises `ModelError` or TimeoutError."""
 Extent = Literal["yes", "partly", "no"]
 
+_SAID = {
+    "found": {"type": "string", "enum": ["yes", "partly", "no"]},
+    "sure": {"type": "string", "enum": ["yes", "no"]},
+}
+DRAFT_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "answer": {"type": "string", "description": "The answer, in Markdown; empty if there is none."},
+        **_SAID,
+    },
+    "required": ["answer", "found", "sure"],
+}
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "verdict": {"type": "string", "enum": ["keep", "revise", "reject"]},
         "critique": {"type": "string", "description": "One or two sentences: what you changed, or why nothing."},
         "answer": {"type": "string", "description": "The whole corrected answer if the verdict is revise, else empty."},
-        "found": {"type": "string", "enum": ["yes", "partly", "no"]},
-        "sure": {"type": "string", "enum": ["yes", "no"]},
+        **_SAID,
     },
     "required": ["verdict", "critique", "found", "sure"],
 }
@@ -157,10 +168,13 @@ def parse_review(text: str) -> Review:
             continue
         critique, written = _text(value.get("critique")), parse_draft(_text(value.get("answer")))
         found = _extent(value.get("found")) or written.found
+        sure = _sure(value.get("sure"), written.sure)
+        if verdict == "reject" and found not in (None, "no"):  # it does and does not answer: not sure, then
+            verdict, sure = "keep", False
         if verdict == "revise" and not written.text and found != "no":
             verdict = "keep"
         answer = written.text if verdict == "revise" else ""
-        return Review(verdict, critique, answer, found, _sure(value.get("sure"), written.sure))
+        return Review(verdict, critique, answer, found, sure)
     return Review("keep")
 
 

@@ -16,6 +16,7 @@ from agent.conversation import (
     Ask,
     asked,
     bounded,
+    cut,
     echoes_instructions,
     instructions,
     narrowed,
@@ -62,7 +63,7 @@ from agent.models.base import (
 )
 from agent.prompts import prompt
 from agent.query_rewriting import own_query
-from agent.reflection import SCHEMA, parse_draft, reflect
+from agent.reflection import DRAFT_SCHEMA, SCHEMA, parse_draft, reflect
 from agent.routing.router import route
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
 from agent.tool_calls import ToolRunner, named
@@ -90,6 +91,7 @@ Raises `ModelError`."""
 FINAL_SECONDS = 10.0  # kept free before the deadline, to write an answer from what is known
 LAST_SECONDS = 3.0  # of those, kept free for the fall-back
 AFTERWARDS = 3  # calls that follow the work on a draft: one to write it, one to review it, one to judge its claims
+REPEATED = 2_000  # characters of a question that stands in the conversation already
 NAME = 60  # characters of a document's name in a step
 
 _SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_TOOL_ERROR)
@@ -239,17 +241,28 @@ class Run:
             raise ModelProtocolError("a call where an answer was wanted")
         return said
 
-    async def write(self, end: float | None, request: UserMessage | None = None) -> None:
+    async def write(self, end: float | None, request: str = "") -> None:
         """The draft, as the reply to the conversation and `request`, without tools. A call that is made all the same is
-        answered once.
+        answered once. With a request the instructions say nothing more of searching; of a model that then writes its
+        last lines and no answer, as small ones do, it is asked for in a form.
 
         Raises ModelUnavailable when the draft is not there by `end`, ModelProtocolError for a reply that is none.
         """
+        writer = SystemMessage(instructions("writer", self.ask, self.today), self.ask.language)
+
+        async def reply(*requests: str, **options: Any) -> ModelMessage:
+            if not requests:
+                return await self.say(self.messages, end)
+            return await self.say([writer, *self.messages[1:], *map(UserMessage, requests)], end, **options)
+
+        asked_for = (request,) if request else ()
         try:
-            said = await self.say([*self.messages, *([request] if request else [])], end)
+            said = await reply(*asked_for)
             if said.calls:
                 await self.act(said, end)
-                said = await self.say([*self.messages, *([request] if request else [])], end)
+                said = await reply(*asked_for)
+            if request and not said.calls and not answers(said):
+                said = await reply(request, prompt("structured"), schema=DRAFT_SCHEMA)
         except TimeoutError as error:
             raise ModelUnavailable("no answer before the deadline", "timeout") from error
         if not answers(said):
@@ -258,7 +271,8 @@ class Run:
 
     async def finish(self, end: float | None) -> None:
         """Write the answer now, from what is known."""
-        await self.write(end, UserMessage(prompt("final", language=LANGUAGES[self.ask.language])))
+        question = cut(self.ask.question, REPEATED)
+        await self.write(end, prompt("final", language=LANGUAGES[self.ask.language], question=question))
 
     async def act(self, message: ModelMessage, until: float | None) -> None:
         """Make the calls of `message`; it and their results are part of the conversation then."""
@@ -454,6 +468,11 @@ def answers(message: ModelMessage) -> bool:
     """Whether a reply is a draft: an answer, a refusal, or that there is none."""
     draft = parse_draft(spoken(message.text))
     return not message.calls and (bool(draft.text) or draft.found == "no")
+
+
+def refuses(text: str) -> bool:
+    """Whether a reply is a refusal in words. Small models repeat the mark alone from their instructions."""
+    return text.startswith(DECLINED) and bool(cleaned(text))
 
 
 def _says_no_more(text: str, known: str) -> bool:

@@ -247,7 +247,7 @@ def _found(text: str, tools: Collection[str]) -> Iterator[tuple[int, int, list[W
             given = {key: _literal(value) for key, value in argument.findall(match["given"])}
             yield match.start(), match.end(), [(match["name"], given)]
     either = "|".join(map(re.escape, tools))
-    tokens = r"(?:\s*(?:<[|｜][^<>\n]{1,40}[|｜]>|\[ARGS\]|```json|json))+\s*"
+    tokens = r"(?:\s*(?:<[|｜][^<>\n]{1,40}[|｜]>|\[ARGS\]|```json|json))*\s*"
     for match in re.finditer(rf"(?:\bfunctions\.)?\b({either})(?::\d+)?{tokens}(?=\{{)", text):
         value, end = _decoded(text, match.end())
         if isinstance(value, dict):

@@ -9,8 +9,7 @@ from agent.conversation import Ask, Exchange, echoes_instructions
 from agent.events import Events, Thought
 from agent.model_call import spoken
 from agent.models.base import ChatModel, ModelProtocolError
-from agent.run import Run, RunConfig, StillReadable, answers
-from agent.sentinels import DECLINED
+from agent.run import Run, RunConfig, StillReadable, answers, refuses
 from agent.tools import SearchFunction
 
 __all__ = ["Agent", "Ask", "Exchange", "StillReadable"]
@@ -44,7 +43,7 @@ class Agent:
                 if message.calls:
                     if text and not echoes_instructions(text):
                         run.emit(Thought(text))  # "Let me look that up": said beside a call, it is no answer
-                elif run.must_search(text) and not text.startswith(DECLINED):
+                elif run.must_search(text) and not refuses(text):
                     message = run.own_search()
                 elif answers(message):
                     run.draft = message

@@ -199,8 +199,7 @@ class _Work:
             run.messages = narrowed(run.messages, blocks.keys(), blocks)
             run.compared = frozenset(answers)
             drafts = "\n\n".join(_shown(n, text, run.findings) for n, text in sorted(answers.items()))
-            wanted = prompt("synthesise", language=LANGUAGES[self._language], drafts=drafts)
-            await run.write(end, UserMessage(wanted))
+            await run.write(end, prompt("synthesise", language=LANGUAGES[self._language], drafts=drafts))
         elif (failure := self._failure()) is None:
             run.draft = self._refusal() or ModelMessage(NO_ANSWER)
         elif isinstance(failure, ModelUnavailable) and failure.why == "timeout":

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model_call import Speech, spoken
+from agent.model_call import Loop, Speech, spoken
+from agent.models.base import ModelProtocolError
 from agent.reflection import Draft, Review, parse_draft, parse_review
 
 
@@ -27,6 +28,9 @@ from agent.reflection import Draft, Review, parse_draft, parse_review
         ),
         ('{"verdict": "keep", "found": true, "sure": true}', Review("keep", "", "", "yes", True)),
         ('{"verdict": "revise", "critique": "C", "answer": "", "found": "no"}', Review("revise", "C", "", "no")),
+        ('{"verdict": "reject", "critique": "C", "found": "no"}', Review("reject", "C", "", "no")),
+        ('{"verdict": "reject", "found": "yes", "sure": "yes"}', Review("keep", "", "", "yes", False)),
+        ('{"verdict": "reject", "found": "partly"}', Review("keep", "", "", "partly", False)),
         (
             '{"verdict": "revise", "answer": "New. [1]\\nFound: yes\\nSure: no"}',
             Review("revise", "", "New. [1]", "yes", False),
@@ -112,6 +116,34 @@ def test_a_thought_summary_comes_out_in_readable_steps() -> None:
 def test_thought_lines_are_found_however_the_stream_is_cut(size: int) -> None:
     text = "Thought: first.\nthe answer\n思考：二つ目。\n```\nThought: code\n```\n**Thought：** third"
     assert sort(*[("say", text[at : at + size]) for at in range(0, len(text), size)]) == ["first.", "二つ目。", "third"]
+
+
+def hear(text: str, size: int) -> None:
+    loop = Loop()
+    for at in range(0, len(text), size):
+        loop.hear(text[at : at + size])
+
+
+@pytest.mark.parametrize("size", [1, 9, 400, 5_000])
+@pytest.mark.parametrize(
+    "words", ['"refunds of a company", ', "払い戻しの期間を調べます。\n", "The same answer. " * 10]
+)
+def test_a_reply_without_end_is_given_up_however_it_is_cut(words: str, size: int) -> None:
+    with pytest.raises(ModelProtocolError):
+        hear("I look it up. " + words * 120, size)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a | b |\n|" + "-" * 500 + "|\n",
+        "The same answer. " * 20,
+        "".join(f"{n}. Refunds of group {n} take {n} days. [{n}]\n" for n in range(200)),
+        " " * 3_000,
+    ],
+)
+def test_a_long_reply_is_none_without_end(text: str) -> None:
+    hear(text, 7)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ ANSWER = "Refunds take 30 days. [1]"
         CALL,
         f"<tool_call>\n{CALL}\n</tool_call>",
         f"<tool_call>{CALL}",
+        f"{{{CALL}}}",  # Qwen2.5-Coder, whose template shows it so
+        f"[{SEARCH} {json.dumps(ARGUMENTS)}]",
+        f"{SEARCH}\n{json.dumps(ARGUMENTS)}",
         f"```json\n{CALL}\n```",
         f"```tool_code\nprint(default_api.{SEARCH}(queries=['refund period', '返金 期間']))\n```",  # Gemini
         f"<|channel|>commentary to=functions.{SEARCH} <|constrain|>json<|message|>{json.dumps(ARGUMENTS)}<|call|>",

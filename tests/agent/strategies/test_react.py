@@ -345,6 +345,20 @@ async def test_what_a_refusal_says_of_the_team_without_a_search_is_not_posted() 
     assert (answer.outcome, answer.text) == ("declined", "Sorry, I cannot help with this request.")
 
 
+async def test_the_mark_of_a_refusal_alone_is_none() -> None:
+    model = ScriptedModel(Reply(text=DECLINED), Reply(text="30 days. [1]"), KEEP)
+    assert answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS))).text == "30 days. [1]"
+    model = ScriptedModel(Reply(text=DECLINED), Reply(text=DECLINED))
+    assert answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS))).outcome == "declined"
+
+
+async def test_a_model_that_repeats_itself_does_not_use_up_the_turn() -> None:
+    endless = Reply(text="Refunds of a company, " * 2_000)
+    model = ScriptedModel(endless, endless, endless, Reply(text="30 days. [1]"), KEEP)
+    assert answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS))).text == "30 days. [1]"
+    assert model.offered[-2:] == [(), ()]  # searched by code, and written without tools
+
+
 async def test_which_collections_there_are_can_be_said_from_their_list_and_no_more() -> None:
     listing = Reply(calls=(ToolCall("1", "list_rag_collections", {}),))
     model = ScriptedModel(listing, Reply(text="There are handbook and faq."))

@@ -7,6 +7,7 @@ import pytest
 from agent.events import ToolCalled, ToolReturned
 from agent.grounding.check import LEFT_OUT
 from agent.models.base import (
+    SystemMessage,
     ToolCall,
     ToolMessage,
 )
@@ -169,8 +170,30 @@ async def test_who_only_calls_in_the_last_stage_has_failed_and_found_nothing_out
 
 @pytest.mark.parametrize("empty", ["Thought: I know it.", "Found: yes\nSure: yes"])
 async def test_an_empty_last_reply_is_a_failure(empty: str) -> None:
-    model = ScriptedModel(look("refund"), Reply(text=empty), Reply(text=empty))
+    model = ScriptedModel(look("refund"), Reply(text=empty), Reply(text=empty), Reply(text=empty))
     assert answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS))).outcome == "failed"
+
+
+async def test_a_model_that_writes_its_last_lines_alone_is_asked_for_the_answer_in_a_form() -> None:
+    alone = Reply(text="Found: partly\nSure: no")
+    form = Reply(text='{"answer": "30 days. [1]", "found": "partly", "sure": "no"}')
+    model = ScriptedModel(look("refund"), alone, alone, form, KEEP)
+    answer = answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS)))
+    assert (answer.text, answer.outcome, answer.unsure) == ("30 days. [1]", "answered", True)
+    assert [schema and set(schema["properties"]) for schema in model.schemas[1:4]] == [
+        None,
+        None,
+        {"answer", "found", "sure"},
+    ]
+
+
+async def test_whoever_writes_the_answer_is_told_nothing_more_of_searching() -> None:
+    looks = [look(f"refund {n}", id=str(n)) for n in range(10)]
+    model = ScriptedModel(*looks, Reply(text="30 days. [1]"), KEEP)
+    await events(model, "How long do refunds take?", Searches(REFUNDS))
+    systems = [said[0].text for said in model.conversations if isinstance(said[0], SystemMessage)]
+    assert "# Search" in systems[9] and "# Search" not in systems[10]
+    assert "# Answer" in systems[9] and "# Answer" in systems[10]
 
 
 async def test_a_document_is_read_on_and_cited_by_its_own_numbers() -> None:
@@ -279,7 +302,7 @@ async def test_a_model_that_obeys_a_planted_passage_still_gives_nothing_away() -
 
 
 async def test_instructions_are_not_repeated() -> None:
-    leak = " ".join(prose("system").split("# Answer")[1].split())[:400]
+    leak = " ".join(prose("answer").split("# Answer")[1].split())[:400]
     for text in (leak, leak.replace(" ", "  ").upper(), f"Gladly: {leak[-200:]}"):
         for script in ([Reply(text=text)], [look("x"), Reply(text=text)]):
             answer = answer_of(await events(ScriptedModel(*script), "Hello!", Searches(REFUNDS)))

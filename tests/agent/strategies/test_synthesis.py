@@ -421,7 +421,7 @@ async def test_when_all_drafts_hang_the_answer_is_written_from_the_results() -> 
     ask = asking(QUESTION, deadline=asyncio.get_running_loop().time() + 2.0)
     answer = answer_of(await synthesised(model, ask, Searches(LEAVE, REFUNDS)))
     assert answer.text == "30 days. [1]"
-    assert "Write the answer now" in wanted(model, 3)
+    assert "Answer the question now" in wanted(model, 3)
 
 
 @pytest.mark.parametrize("failure", [ModelBusy("429", 100), ModelUnavailable("x", "key")])
