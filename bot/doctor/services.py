@@ -17,11 +17,16 @@ from agent.models.base import (
     ModelBusy,
     ModelError,
     ModelExhausted,
+    ModelMessage,
     ModelUnavailable,
+    Part,
+    SystemMessage,
     Tool,
     ToolResult,
     UserMessage,
 )
+from agent.tool_calls import written_calls
+from agent.tools import SEARCH
 from bot.config.settings import Settings
 from bot.doctor.findings import Check, Remark, Subject, aside, fault, fine, warning
 from bot.errors import SettingsError
@@ -208,6 +213,13 @@ _SENT_TO_JUDGE = Text(
     ja="{name} には、回答の各文と、その根拠として引用した文書の抜粋が送られます。",
 )
 _REPLIED = Text(en="{name} replied.", ja="{name} から応答がありました。")
+_IDLE = Text(
+    en="Asked to look something up it did not search. If its answers are poor, too, a larger model helps; so does"
+    " KOTAE_MODEL=extractive, which quotes the documents. What a model writes and they do not say is left out all the"
+    " same.",
+    ja="調べものを頼んでも検索しませんでした。回答も物足りないときは、より大きなモデルか、文書をそのまま引用する "
+    "KOTAE_MODEL=extractive をお試しください。どのモデルでも、文書に書かれていない内容は省かれます。",
+)
 _KEY = Text(en="{name} does not accept the key.", ja="{name} がキーを受け付けません。")
 KEYS = {
     "gemini": Text(
@@ -288,10 +300,17 @@ async def _found(query: str) -> ToolResult:
 
 
 _TOOL = Tool(
-    "search",
+    SEARCH,
     "Search the team's documents.",
     {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
     _found,
+)
+_PROBE = (
+    SystemMessage(
+        "You answer questions of a team from its documents, which you reach only through the tool. Search before every"
+        " answer."
+    ),
+    UserMessage("How long do refunds take?"),
 )
 
 
@@ -299,7 +318,7 @@ async def model(settings: Settings) -> Sequence[Remark]:
     name = settings.model_id
     if name == "extractive":
         return [fine(_EXTRACTIVE, _NUDGE)]
-    return await _probed(settings, name)
+    return await _probed(settings, name, idle=_IDLE)
 
 
 async def judge(settings: Settings) -> Sequence[Remark]:
@@ -318,15 +337,15 @@ async def judge(settings: Settings) -> Sequence[Remark]:
     return remarks
 
 
-async def _probed(settings: Settings, name: str) -> list[Remark]:
+async def _probed(settings: Settings, name: str, *, idle: Text | None = None) -> list[Remark]:
+    """A model's reply to a question for the documents. `idle`: what to do about one that does not search."""
     from bot.app import Models
 
     try:
         async with AsyncExitStack() as stack:
             chosen = Models(settings, ExtractiveModel(tokenise=str.split), stack, retrying=False)(name)
             async with asyncio.timeout(PATIENCE_SECONDS):
-                async for _ in chosen.converse((UserMessage("Reply with OK."),), (_TOOL,)):
-                    pass
+                parts = [part async for part in chosen.converse(_PROBE, (_TOOL,))]
             toolless = chosen.tools is False
     except TimeoutError:
         return [_unwell(ModelUnavailable("", "timeout"), name)]
@@ -337,7 +356,14 @@ async def _probed(settings: Settings, name: str) -> list[Remark]:
         return [_unwell(error, name)]
     if toolless:
         return [warning(filled(_TOOLLESS, name=name), _WITH_TOOLS)]
-    return [fine(filled(_REPLIED, name=name))]
+    return [fine(filled(_REPLIED, name=name), None if any(map(_calls, parts)) else idle)]
+
+
+def _calls(part: Part) -> bool:
+    try:
+        return isinstance(part, ModelMessage) and bool(part.calls or written_calls(part.text, (SEARCH,))[1])
+    except ValueError:  # half a call
+        return False
 
 
 def _unwell(error: ModelError, name: str) -> Remark:

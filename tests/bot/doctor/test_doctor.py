@@ -745,6 +745,19 @@ async def test_the_models_think_as_much_as_the_settings_say(tmp_path: Path) -> N
     assert [sent.body.get("reasoning_effort") for sent in server.journal] == ["high", None]
 
 
+async def test_a_model_that_does_not_search_when_it_is_asked_to_is_well_and_small(tmp_path: Path) -> None:
+    searched = '{"queries": ["refunds"]}'
+    native = openai.Reply(openai.call("search_rag_knowledge_base", searched), "tool_calls")
+    written = openai.Reply(openai.text(f"[search_rag_knowledge_base {searched}]"))
+    replies = (native, written, openai.Reply(openai.text("Thought: I look it up.")))
+    async with FakeOpenAI(*replies, key=None) as server:
+        settings = at(tmp_path, KOTAE_MODEL="openai:qwen3:8b", OPENAI_BASE_URL=server.url)
+        findings = [(await found("model", settings))[0] for _ in replies]
+    assert [finding.level for finding in findings] == ["ok"] * 3
+    assert [finding.todo is None for finding in findings] == [True, True, False]
+    assert findings[2].todo and "KOTAE_MODEL=extractive" in findings[2].todo.ja
+
+
 async def test_a_model_without_tools_is_said_to_be_that(tmp_path: Path) -> None:
     async with FakeOpenAI(openai.Reply(openai.text("OK")), key=None, without=("tools",)) as server:
         settings = at(tmp_path, KOTAE_MODEL="openai:qwen3:8b", OPENAI_BASE_URL=server.url)
