@@ -68,20 +68,18 @@ def turns(messages: Sequence[Message], model: str, declared: Collection[str]) ->
                 found += [*([] if found else [Plain("user", "…")]), own]
                 pending = calls
             case ModelMessage():
-                say("assistant", message.text)
+                called = "\n".join(f"[{call.name} {_json(call.arguments)}]" for call in message.calls)
+                say("assistant", f"{message.text}\n\n{called}" if called else message.text)
             case ToolMessage() if pending:
                 results = {call.id: result for call, result in message.results}
                 found.append(Results(tuple((call, results.get(call.id)) for call in pending)))
                 pending = ()
             case ToolMessage():
-                say("user", "\n\n".join(_returned(call, result) for call, result in message.results))
+                say("user", "\n\n".join(f"[{call.name}]\n{result.content}" for call, result in message.results))
     if pending:
         found.append(Results(tuple((call, None) for call in pending)))
     return "\n\n".join(system), found
 
 
-def _returned(call: ToolCall, result: ToolResult) -> str:
-    """The call stands with its result, in nobody's own words: a model that reads it as said by itself writes its next
-    one the same way, where no server sees a call."""
-    arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
-    return f"{call.name} {arguments} returned:\n\n{result.content}"
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -97,7 +97,8 @@ async def test_calls_and_results_from_elsewhere_become_plain_text() -> None:
             ToolMessage(((asked, ToolResult("Result 1: 30日", "1")),)),
         )
     said = [each["parts"][0]["text"] for each in gemini.journal[0].body["contents"]]
-    assert said[1:] == ["調べます。", f'{SEARCH} {{"query": "返金"}} returned:\n\nResult 1: 30日']
+    assert said[1] == f'調べます。\n\n[{SEARCH} {{"query": "返金"}}]'
+    assert said[2] == f"[{SEARCH}]\nResult 1: 30日"
 
 
 # -- what comes back ------------------------------------------------------------------------------------------------
@@ -205,8 +206,8 @@ async def test_calls_of_a_tool_that_is_gone_are_put_as_text() -> None:
         results = ToolMessage(((message.calls[0], ToolResult("Result 1", "1")),))
         await parts(gemini, ASKED, message, results, UserMessage("No more tools."), tools=())
     assert gemini.refused == []
-    assert [part["text"] for part in gemini.journal[1].body["contents"][0]["parts"][1:]] == [
-        f'{SEARCH} {{"query": "a"}} returned:\n\nResult 1',
+    assert [part["text"] for part in gemini.journal[1].body["contents"][2]["parts"]] == [
+        f"[{SEARCH}]\nResult 1",
         "No more tools.",
     ]
 

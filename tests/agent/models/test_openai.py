@@ -110,7 +110,7 @@ async def test_calls_and_results_from_elsewhere_become_plain_text() -> None:
             ToolMessage(((asked, ToolResult("Result 1: 30日", "1")),)),
         )
     said = [each["content"] for each in server.journal[0].body["messages"]]
-    assert said[1:] == ["調べます。", f'{SEARCH} {{"query": "返金"}} returned:\n\nResult 1: 30日']
+    assert said[1:] == [f'調べます。\n\n[{SEARCH} {{"query": "返金"}}]', f"[{SEARCH}]\nResult 1: 30日"]
 
 
 async def test_a_tool_without_arguments_and_none_at_all() -> None:
@@ -382,8 +382,7 @@ async def test_calls_of_a_tool_that_is_gone_and_of_another_model_are_put_as_text
         await parts(server, ASKED, message, results, UserMessage("No more tools."), tools=())
         await parts(server, ASKED, message, results, model="gpt-5-mini")
     assert server.refused == []
-    returned = f'{SEARCH} {{"query": "a"}} returned:\n\nResult 1'
-    assert server.journal[1].body["messages"][-1]["content"].endswith(f"{returned}\n\nNo more tools.")
+    assert server.journal[1].body["messages"][-1]["content"] == f"[{SEARCH}]\nResult 1\n\nNo more tools."
     assert "tool_calls" not in str(server.journal[2].body["messages"])
 
 
