@@ -15,7 +15,7 @@ from adapters.web.visitor import AS, LANGUAGE
 from benchmarks.leak_world import COLLECTION, Told, World, found
 from bot.records import DocumentRow, TokenAudience
 from bot.store.engine import read
-from bot.types import Upload
+from bot.types import Actor, Upload
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.staging import Skipping
 
@@ -31,6 +31,7 @@ PAGES = (
     "changed",
     "answers",
 )
+HOME = Actor("terminal", "", "terminal", "editor")
 AUDIENCES: tuple[TokenAudience, ...] = ("team", "everyone")
 
 
@@ -229,8 +230,14 @@ class Acts(World):
         await self.fill(user, message.channel)
 
     async def fill(self, user: str, channel: str) -> None:
+        """At once, or when somebody has come or gone meanwhile; their own words everybody knows."""
         await self.look()
-        await self.fills(user, f"The storage key hangs on the hook {self.said(channel)}.", self.collection())
+        said = self.said(channel)
+        self.oracle.words[said].said.add(self.direct(user))
+        if self.dice.random() < 0.3:
+            await self.comes_or_goes()
+            await self.quiet()
+        await self.fills(user, f"The storage key hangs on the hook {said}.", self.collection())
 
     # -- programs and pages --------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import logging
 import random
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -39,7 +39,9 @@ class Word:
 class Oracle:
     """Who may read a word, by the scopes that are written beside the documents; what was told to others."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[str], str]) -> None:
+        """`now`: the scope of what is said in a channel."""
+        self.now = now
         self.words: dict[str, Word] = {}
         self.scopes: dict[str, str] = {}  # of the documents, by id
         self.earlier: dict[str, set[str]] = {}  # before this step
@@ -58,6 +60,8 @@ class Oracle:
     async def learn(self, app: Application) -> list[DocumentRow]:
         rows = await app.data.documents.listed()
         self.scopes = {row.id: row.scope for row in rows}
+        for id, source in (await app.sources.channels.store.of_documents(self.scopes)).items():
+            self.scopes[id] = self.now(source.location.rpartition(":")[2])
         for row in rows:
             if self._known.get(row.id) != (now := (row.hash, row.name, row.collection)):
                 self._known[row.id] = now
@@ -129,7 +133,7 @@ class World(ABC):
 
     def __init__(self, clock: Skipping) -> None:
         self.clock = clock
-        self.oracle, self.records = Oracle(), list[logging.LogRecord]()
+        self.oracle, self.records = Oracle(self.own_scope), list[logging.LogRecord]()
         self.rows: list[DocumentRow] = []
         self.shown: dict[str, tuple[Scopes, set[str], int]] = {}  # of messages: readers, words, earlier states
         self.seen: set[object] = set()  # whispers, forms and homes that were looked at
@@ -192,6 +196,10 @@ class World(ABC):
         if not self.member(user):
             return frozenset({EVERYONE, *theirs})
         return frozenset({EVERYONE, TEAM}.union(*(self.readers(one) for one in theirs)))
+
+    def own_scope(self, channel: str) -> str:
+        """Of what is found by those who read a channel now."""
+        return TEAM if self.inside(channel) and self.public(channel) else self.place(channel)
 
     def heard(self, channel: str) -> set[str]:
         """The places of what somebody says there now."""

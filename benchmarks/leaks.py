@@ -33,18 +33,16 @@ from adapters.runner import PeopleReach, posting
 from adapters.web.channel.adapter import web_adapter
 from adapters.web.server.server import serving as served
 from adapters.web.server.sockets import listen
-from benchmarks.leak_acts import AUDIENCES, Acts
+from benchmarks.leak_acts import AUDIENCES, HOME, Acts
 from benchmarks.leak_discord import on_discord
 from benchmarks.leak_slack import on_slack
 from bot.app import running
 from bot.logs import OURS, Redactor
-from bot.types import Actor
 from tests.adapters.acting import serving
 from tests.adapters.staging import Skipping
 from tests.bot.sample_turns import begun
 from tests.hostile.servant import EMBEDDER, MODEL, Servant
 
-HOME = Actor("terminal", "", "terminal", "editor")
 Begun = Callable[[Skipping], AbstractAsyncContextManager[tuple[Adapter, Acts]]]
 PLATFORMS: Mapping[str, Begun] = {"slack": on_slack, "discord": on_discord}
 MODELS = (

@@ -289,13 +289,20 @@ class FakeDiscord:
         return self.world.dm(self.bot_user, self.person(user).id).id
 
     async def edits(self, message: str, text: str) -> None:
-        found = self.message(message)
+        found = self._open(message)
         found.history.append(found.shown)
         found.content, found.edited = self._typed(text), self.world.wall()
         place = self.world.channels[found.channel]
         found.pings = self.world.pinged(found.author, place, found.content, [], allowed=None)
         self._changed()
         self.tell.changed(found)
+
+    def _open(self, message: str) -> Message:
+        """Raises ValueError in an archived thread, where people only delete. Source: topics/threads."""
+        found = self.message(message)
+        if self.world.channels[found.channel].archived:
+            raise ValueError("the thread is archived")
+        return found
 
     async def unfurls(self, message: str) -> None:
         """Discord adds a preview: a MESSAGE_UPDATE in which nobody changed anything."""
@@ -307,7 +314,7 @@ class FakeDiscord:
         self.messages.remove(*map(self.message, messages))
 
     async def reacts(self, user: str, message: str, emoji: str) -> None:
-        found, author = self.message(message), self.person(user)
+        found, author = self._open(message), self.person(user)
         found.reactions.setdefault(emoji, []).append(author.id)
         self.tell.reaction(found, author.id, emoji, added=True)
 
