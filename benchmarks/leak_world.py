@@ -60,7 +60,8 @@ class Oracle:
     async def learn(self, app: Application) -> list[DocumentRow]:
         rows = await app.data.documents.listed()
         self.scopes = {row.id: row.scope for row in rows}
-        for id, source in (await app.sources.channels.store.of_documents(self.scopes)).items():
+        said = [row.id for row in rows if row.said_in]
+        for id, source in (await app.sources.channels.store.of_documents(said)).items():
             self.scopes[id] = self.now(source.location.rpartition(":")[2])
         for row in rows:
             if self._known.get(row.id) != (now := (row.hash, row.name, row.collection)):

@@ -2531,6 +2531,31 @@ MUTATIONS = (
             ("outsiders", "bot/access.py", ("return Readers(here | {EVERYONE})", "return Readers(here | {EVERYONE, TEAM})")),
             ("pages", "adapters/web/visitor.py", ("return readers_of(self.member)", "return readers_of(MEMBERS[0])")),
             ("programs", "bot/programs/programs.py", ('Audience("outsiders")', 'Audience("public")')),
+            (
+                "private threads of Discord",
+                "adapters/discord/audience.py",
+                ("            if channel.is_private():\n                return PRIVATE\n", ""),
+            ),
+            (
+                "overwrites of Discord",
+                "adapters/discord/audience.py",
+                ("channel.permissions_for(everyone).view_channel", "everyone.permissions.view_channel"),
+            ),
+            (
+                "strangers of Discord",
+                "adapters/discord/audience.py",
+                ("PRIVATE if await self._memberships(person) else OUTSIDERS", "PRIVATE"),
+            ),
+            (
+                "links into private threads of Discord",
+                "adapters/discord/transport/message_links.py",
+                ("and channel.is_private() and not allowed.manage_threads:", "and False:"),
+            ),
+            (
+                "channels that are followed",
+                "bot/sources/channel.py",
+                ("if scope is not None and scope not in allowed.scopes", "if False"),
+            ),
         )
     ),
     Mutation(
