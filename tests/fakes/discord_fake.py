@@ -289,20 +289,13 @@ class FakeDiscord:
         return self.world.dm(self.bot_user, self.person(user).id).id
 
     async def edits(self, message: str, text: str) -> None:
-        found = self._open(message)
+        found = self.message(message)
         found.history.append(found.shown)
         found.content, found.edited = self._typed(text), self.world.wall()
         place = self.world.channels[found.channel]
         found.pings = self.world.pinged(found.author, place, found.content, [], allowed=None)
         self._changed()
         self.tell.changed(found)
-
-    def _open(self, message: str) -> Message:
-        """Raises ValueError in an archived thread, where people only delete. Source: topics/threads."""
-        found = self.message(message)
-        if self.world.channels[found.channel].archived:
-            raise ValueError("the thread is archived")
-        return found
 
     async def unfurls(self, message: str) -> None:
         """Discord adds a preview: a MESSAGE_UPDATE in which nobody changed anything."""
@@ -314,7 +307,9 @@ class FakeDiscord:
         self.messages.remove(*map(self.message, messages))
 
     async def reacts(self, user: str, message: str, emoji: str) -> None:
-        found, author = self._open(message), self.person(user)
+        found, author = self.message(message), self.person(user)
+        if self.world.channels[found.channel].archived:  # Source: topics/threads
+            raise ValueError("no reactions are added in an archived thread")
         found.reactions.setdefault(emoji, []).append(author.id)
         self.tell.reaction(found, author.id, emoji, added=True)
 
