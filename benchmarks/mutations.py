@@ -2489,6 +2489,12 @@ MUTATIONS = (
         (WITHDRAWN,),
     ),
     Mutation(
+        "what went while the end of a showing waited for the database",
+        "bot/store/turns.py",
+        ("for _, _, now in shown) + BESIDE", "for _, _, now in shown)"),
+        (WITHDRAWN,),
+    ),
+    Mutation(
         "an asker's answer is not for who joined since",
         "adapters/shared/expert_answers.py",
         ("        elif await self.bot.experts.notices.readable(notice, audience):\n", "        elif True:\n"),

@@ -85,8 +85,8 @@ class Home:
         if shown:
             await self.shows(turn)
 
-    async def shows(self, turn: str) -> None:
-        await self._rows.shown(turn, owner="me", now=datetime.now(UTC))
+    async def shows(self, turn: str, *, now: datetime | None = None) -> None:
+        await self._rows.shown(turn, owner="me", now=now or datetime.now(UTC))
 
     async def left(self) -> list[Incoming]:
         """The questions whose answers are to be shown, and that nobody shows."""
@@ -148,6 +148,14 @@ async def test_a_card_that_lost_its_lines_keeps_no_document(home: Home) -> None:
     await Outbox(home.engine).reserve(Post("ask:1", "card", 0, GENERAL, data={"row": row, "questions": []}))
     await home.forget(PLAN)
     assert await home.documents.get(PLAN) is None and await home.documents.get(PIER) is not None
+
+
+async def test_what_is_withdrawn_while_the_end_of_its_showing_waits_for_the_database_is_shown_again(home: Home) -> None:
+    begun, turn = datetime.now(UTC), "1" * 32
+    await home.answered(turn, GENERAL, "public", shown=False)
+    await home.forget(PLAN)
+    await home.shows(turn, now=begun)
+    assert await home.states() == {turn: "answered"}
 
 
 async def test_of_many_answers_that_are_shown_again_a_process_has_a_few_in_hand(
