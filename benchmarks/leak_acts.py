@@ -84,7 +84,7 @@ class Acts(World):
     async def replace(self) -> None:
         row = self.document()
         data = f"# Keys\n\nThe storage key is now on the table {self.oracle.word('new text')}.\n"
-        if not row.name.endswith(".csv"):
+        if not row.name.endswith(".csv") and not row.said_in:
             await self.taken(Upload(row.name, data.encode(), row.collection, row.scope, self.people[0], row.url))
         await self.app.living.check()
 
@@ -95,6 +95,8 @@ class Acts(World):
     async def rescope(self) -> None:
         row, scope = self.document(), self.scope()
         self.oracle.step += f" {row.name} from {row.scope} to {scope}"
+        if row.said_in:
+            raise LookupError("its readers are those of its channel")
         await self.app.knowledge.rescope(row.id, scope, self.app.readers)
 
     async def forget(self) -> None:
