@@ -2489,6 +2489,12 @@ MUTATIONS = (
         (WITHDRAWN,),
     ),
     Mutation(
+        "what was said in a channel is asked anew before it goes on",
+        "bot/store/conversations.py",
+        (" or row.turn in withheld", ""),
+        (WITHDRAWN,),
+    ),
+    Mutation(
         "what went while the end of a showing waited for the database",
         "bot/store/turns.py",
         ("for _, _, now in shown) + BESIDE", "for _, _, now in shown)"),
