@@ -89,6 +89,9 @@ class OnDiscord(Acts):
         granted = rights.in_channel(base, anybody, one.guild, one.overwrites, thread=False)
         return bool(granted & rights.BITS["view_channel"])
 
+    def opened(self) -> Sequence[str]:
+        return [one for one in (*MOVING, *SHUT) if self.public(one)]
+
     def direct(self, user: str) -> str:
         return self.discord.dm(user)
 

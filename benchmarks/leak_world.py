@@ -39,9 +39,9 @@ class Word:
 class Oracle:
     """Who may read a word, by the scopes that are written beside the documents; what was told to others."""
 
-    def __init__(self, now: Callable[[str], str]) -> None:
-        """`now`: the scope of what is said in a channel."""
-        self.now = now
+    def __init__(self, now: Callable[[str], str], opened: Callable[[], Collection[str]]) -> None:
+        """`now`: the scope of what is said in a channel; `opened`: those whose past the whole team reads by now."""
+        self.now, self.opened = now, opened
         self.words: dict[str, Word] = {}
         self.scopes: dict[str, str] = {}  # of the documents, by id
         self.earlier: dict[str, set[str]] = {}  # before this step
@@ -60,6 +60,9 @@ class Oracle:
     async def learn(self, app: Application) -> list[DocumentRow]:
         rows = await app.data.documents.listed()
         self.scopes = {row.id: row.scope for row in rows}
+        opened = {*self.opened()}
+        for one in self.words.values():
+            one.said |= {TEAM} if one.said & opened and not one.documents else set()
         said = [row.id for row in rows if row.said_in]
         for id, source in (await app.sources.channels.store.of_documents(said)).items():
             self.scopes[id] = self.now(source.location.rpartition(":")[2])
@@ -134,7 +137,7 @@ class World(ABC):
 
     def __init__(self, clock: Skipping) -> None:
         self.clock = clock
-        self.oracle, self.records = Oracle(self.own_scope), list[logging.LogRecord]()
+        self.oracle, self.records = Oracle(self.own_scope, self.opened), list[logging.LogRecord]()
         self.rows: list[DocumentRow] = []
         self.shown: dict[str, tuple[Scopes, set[str], int]] = {}  # of messages: readers, words, earlier states
         self.seen: set[object] = set()  # whispers, forms and homes that were looked at
@@ -201,6 +204,10 @@ class World(ABC):
     def own_scope(self, channel: str) -> str:
         """Of what is found by those who read a channel now."""
         return TEAM if self.inside(channel) and self.public(channel) else self.place(channel)
+
+    def opened(self) -> Collection[str]:
+        """Private channels that are public by now, with all that was said there."""
+        return ()
 
     def heard(self, channel: str) -> set[str]:
         """The places of what somebody says there now."""
