@@ -70,6 +70,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/adapters/test_channel_sources.py::test_a_forum_is_read_back_page_by_page_with_its_archived_posts",),
     ),
     (
+        "Discord: a thread gives up the words of a question that is taken back",
+        "adapters/discord/turn_view.py",
+        ("            await self._saying.unname()\n", "            pass\n"),
+        (f"{DISCORD}/test_adapter.py::test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go",),
+    ),
+    (
         "Discord: what is not stored is tried again",
         "adapters/discord/adapter.py",
         ("        for wait in (*STORE_WAITS, None):\n", "        for wait in (None,):\n"),

@@ -1,12 +1,14 @@
-"""The world of `benchmarks.leaks`: who reads what there, and all that is told to anybody."""
+"""The worlds of `benchmarks.leaks`: who reads what in one, and all that is told to anybody there."""
 
 import asyncio
 import json
 import logging
 import random
 import re
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from sqlalchemy import text
 
@@ -16,12 +18,8 @@ from bot.store.engine import read
 from retrieval.types import EVERYONE, TEAM
 from tests.adapters.acting import until
 from tests.adapters.staging import Skipping
-from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_world import TEAM as WORKSPACE
-from tests.fakes.slack_world import Message
 from tests.hostile.servant import Servant
 
-GUEST = "UGUEST"
 COLLECTION = "collection"
 SECONDS = 8  # within which what was withdrawn has left what stands
 _WORD = re.compile(r"zq[a-y]{5}zq")
@@ -41,7 +39,9 @@ class Word:
 class Oracle:
     """Who may read a word, by the scopes that are written beside the documents; what was told to others."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[str], str], opened: Callable[[], Collection[str]]) -> None:
+        """`now`: the scope of what is said in a channel; `opened`: those whose past the whole team reads by now."""
+        self.now, self.opened = now, opened
         self.words: dict[str, Word] = {}
         self.scopes: dict[str, str] = {}  # of the documents, by id
         self.earlier: dict[str, set[str]] = {}  # before this step
@@ -60,6 +60,12 @@ class Oracle:
     async def learn(self, app: Application) -> list[DocumentRow]:
         rows = await app.data.documents.listed()
         self.scopes = {row.id: row.scope for row in rows}
+        opened = {*self.opened()}
+        for one in self.words.values():
+            one.said |= {TEAM} if one.said & opened and not one.documents else set()
+        said = [row.id for row in rows if row.said_in]
+        for id, source in (await app.sources.channels.store.of_documents(said)).items():
+            self.scopes[id] = self.now(source.location.rpartition(":")[2])
         for row in rows:
             if self._known.get(row.id) != (now := (row.hash, row.name, row.collection)):
                 self._known[row.id] = now
@@ -92,101 +98,174 @@ def found(said: str) -> set[str]:
     return set(_WORD.findall(said))
 
 
-def place(channel: str) -> str:
-    return f"place:slack:{WORKSPACE}:{channel}"
+@dataclass(frozen=True)
+class Told:
+    """A message of the bot: `shown` and all else in it (`whole`), what it showed before each edit, what can be pressed.
+    `channel`: the place that decides who reads it; `thread`: its root; `to`: who alone sees it; `gone`: deleted."""
+
+    id: str
+    channel: str
+    thread: str
+    shown: str
+    whole: str
+    history: tuple[str, ...]
+    actions: tuple[str, ...]
+    to: str
+    gone: bool
 
 
-def populate(slack: FakeSlack) -> None:
-    world, bot = slack.world, slack.bot_user
-    world.add_user("UOLGA", "olga", kind="admin")
-    world.add_user(GUEST, "gus", kind="restricted")
-    world.add_user("USTRANGER", "sam", kind="stranger")
-    world.channels["C1"].members.add("UOLGA")
-    world.add_channel("CGOLD", "gold", kind="private", members=("U1", "UOLGA", bot))
-    world.add_channel("CSILVER", "silver", kind="private", members=("U2", "UOLGA", bot))
-    world.add_channel("COPEN", "open", members=("U1", "U2", GUEST, bot))
-    world.add_channel("CSHARED", "shared", kind="private", members=("U1", "USTRANGER", bot), ext_shared=True)
+@dataclass(frozen=True)
+class Form:
+    """A form or a page of somebody's own; `version` changes with its words."""
+
+    what: str
+    version: object
+    user: str
+    whole: str
 
 
-class World:
-    def __init__(
-        self, app: Application, slack: FakeSlack, servant: Servant, dice: random.Random, clock: Skipping
-    ) -> None:
-        self.app, self.slack, self.servant, self.dice, self.clock = app, slack, servant, dice, clock
-        self.oracle, self.records = Oracle(), list[logging.LogRecord]()
+class World(ABC):
+    """A platform's fake as its people and the bot see it; a channel is named by its id."""
+
+    platform: str
+    digest: str  # its channel
+    people: tuple[str, ...]  # of the team
+
+    app: Application
+    servant: Servant
+    dice: random.Random
+
+    def __init__(self, clock: Skipping) -> None:
+        self.clock = clock
+        self.oracle, self.records = Oracle(self.own_scope, self.opened), list[logging.LogRecord]()
         self.rows: list[DocumentRow] = []
-        self.asked: list[str] = []  # questions, by their ts
         self.shown: dict[str, tuple[Scopes, set[str], int]] = {}  # of messages: readers, words, earlier states
         self.seen: set[object] = set()  # whispers, forms and homes that were looked at
         self.calls = 0  # to the model, before this step
+        self._standing: set[asyncio.Task[object]] = set()
+
+    async def begin(self, app: Application, servant: Servant, dice: random.Random) -> Self:
+        """Once the bot is connected; what it does by then is not waited for."""
+        self.app, self.servant, self.dice = app, servant, dice
+        await self.idle()
         self._standing = asyncio.all_tasks()
+        return self
 
     # -- who reads what, as product.md §3 has it -----------------------------------------------------------------------
 
-    def outside(self, user: str) -> bool:
-        return self.slack.world.users[user].kind in ("restricted", "stranger")
+    @abstractmethod
+    def channels(self) -> Sequence[str]:
+        """Where people ask: what is named twice, twice as often."""
 
+    @abstractmethod
+    def private(self) -> Sequence[str]:
+        """Channels that have documents of their own."""
+
+    @abstractmethod
+    def place(self, channel: str) -> str:
+        """The scope of what is for this channel alone."""
+
+    @abstractmethod
     def inside(self, channel: str) -> bool:
         """Whether only the team reads it."""
-        there = self.slack.world.channels[channel]
-        return not there.ext_shared and not any(map(self.outside, there.members))
+
+    @abstractmethod
+    def public(self, channel: str) -> bool:
+        """Whether the whole team reads it."""
+
+    @abstractmethod
+    def direct(self, user: str) -> str:
+        """The conversation of somebody and the bot."""
+
+    @abstractmethod
+    def alone(self, channel: str) -> bool:
+        """Whether it is such a conversation."""
+
+    @abstractmethod
+    def member(self, user: str) -> bool:
+        """Whether somebody is of the team."""
+
+    @abstractmethod
+    def sees(self, user: str) -> Collection[str]:
+        """The channels and conversations that somebody reads."""
 
     def readers(self, channel: str) -> Scopes:
         if not self.inside(channel):
             return frozenset({EVERYONE, channel})
-        own = set() if self.slack.world.channels[channel].kind == "public" else {place(channel)}
+        own = set() if self.public(channel) else {self.place(channel)}
         return frozenset({EVERYONE, TEAM, channel} | own)
 
     def person(self, user: str) -> Scopes:
-        theirs = [one for one in self.slack.world.channels.values() if one.kind == "public" or user in one.members]
-        if self.outside(user):
-            return frozenset({EVERYONE, *(one.id for one in theirs if user in one.members)})
-        return frozenset({EVERYONE, TEAM}.union(*(self.readers(one.id) | {one.id} for one in theirs)))
+        theirs = self.sees(user)
+        if not self.member(user):
+            return frozenset({EVERYONE, *theirs})
+        return frozenset({EVERYONE, TEAM}.union(*(self.readers(one) for one in theirs)))
+
+    def own_scope(self, channel: str) -> str:
+        """Of what is found by those who read a channel now."""
+        return TEAM if self.inside(channel) and self.public(channel) else self.place(channel)
+
+    def opened(self) -> Collection[str]:
+        """Private channels that are public by now, with all that was said there."""
+        return ()
 
     def heard(self, channel: str) -> set[str]:
         """The places of what somebody says there now."""
-        return set(self.readers(channel)) - {EVERYONE} - ({TEAM} if place(channel) in self.readers(channel) else set())
+        own = self.place(channel) in self.readers(channel)
+        return set(self.readers(channel)) - {EVERYONE} - ({TEAM} if own else set())
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
+    def ids(self) -> list[str]:
+        """Of all messages of the bot, the latest last."""
+
+    @abstractmethod
+    def told(self, id: str) -> Told:
+        """A message of the bot as it is now."""
+
+    @abstractmethod
+    def forms(self) -> list[Form]:
+        """All that are open."""
+
+    @abstractmethod
+    async def idle(self) -> None:
+        """Until what was said has arrived."""
+
     async def look(self) -> None:
-        """At all that stands in Slack and stood there since, at what was sent to the model, and the log."""
+        """At all that stands there and stood there since, at what was sent to the model, and the log."""
         self.rows = await self.oracle.learn(self.app)
-        for message in [*self.slack.world.messages.values()]:
-            if message.user == self.slack.bot_user and message.ephemeral_to:
-                if message.ts not in self.seen:
-                    self.oracle.check("a whisper", self.person(message.ephemeral_to), whole(message))
-                self.seen.add(message.ts)
-            elif message.user == self.slack.bot_user:
+        for id in self.ids():
+            if not (message := self.told(id)).to:
                 await self._stands(message)
-        for view in self.slack.world.views.values():
-            if view.id not in self.seen and view.body["type"] == "modal":
-                self.oracle.check("a form", self.person(view.user), json.dumps(view.body))
-                self.seen.add(view.id)
-        for (_, user), home in self.slack.world.homes.items():
-            if (user, home.hash) not in self.seen:
-                self.oracle.check("the App Home", self.person(user), json.dumps(home.body))
-                self.seen.add((user, home.hash))
+            elif (id, message.whole) not in self.seen:
+                self.oracle.check("a whisper", self.person(message.to), message.whole)
+                self.seen.add((id, message.whole))
+        for form in self.forms():
+            if form.version not in self.seen:
+                self.oracle.check(form.what, self.person(form.user), form.whole)
+                self.seen.add(form.version)
         for record in self.records:
             self.oracle.check(f"the log of {record.name}", frozenset(), logging.Formatter().format(record))
         self.records.clear()
 
-    async def _stands(self, message: Message) -> None:
+    async def _stands(self, message: Told) -> None:
         """New words are for whoever reads the place now; who came later finds what was there."""
         where, now = f"a message in {message.channel}", self.readers(message.channel)
-        readers, words, states = self.shown.get(message.ts, (now, set(), -1))
+        readers, words, states = self.shown.get(message.id, (now, set(), -1))
         root = self.shown.get(message.thread, (now, set(), 0))
         for state in message.history[states + 1 :]:
             self.oracle.check(f"{where}, before its edit,", now | readers, state, lately=True)
-        new = found(whole(message)) - words - root[1]
+        new = found(message.whole) - words - root[1]
         self.oracle.check(where, now, " ".join(new), lately=True)
         readers |= (now if new else frozenset()) | root[0]
         for _ in range(SECONDS * 10):
-            if message.deleted or not any(self.oracle.wrong(readers, whole(message))):
+            if message.gone or not any(self.oracle.wrong(readers, message.whole)):
                 break
             await asyncio.sleep(0.1)
-        self.oracle.check(f"{where}, still,", readers, "" if message.deleted else whole(message))
-        self.shown[message.ts] = readers, words | new, len(message.history)
+            message = self.told(message.id)
+        self.oracle.check(f"{where}, still,", readers, "" if message.gone else message.whole)
+        self.shown[message.id] = readers, words | new, len(message.history)
 
     def prompted(self, readers: Scopes) -> None:
         """What went to the model since was for an answer to these readers."""
@@ -195,17 +274,13 @@ class World:
         self.calls = len(self.servant.journal)
 
     async def quiet(self) -> None:
-        """Until no turn is open and no task of a platform is at work."""
-        await self.slack.wait_for_idle()  # what was said has arrived
+        """Until no turn is open and no task of the platform is at work."""
+        await self.idle()
         await until(self._busy, lambda busy: not busy)
-        await self.slack.wait_for_idle()
+        await self.idle()
 
     async def _busy(self) -> bool:
         async with read(self.app.data.engine) as db:
             if (await db.execute(text("SELECT count(*) FROM turns WHERE state != 'done'"))).scalar():
                 return True
-        return any(task.get_name().startswith("slack-") for task in asyncio.all_tasks() - self._standing)
-
-
-def whole(message: Message) -> str:
-    return f"{message.shown} {message.text} {json.dumps(message.blocks)} {json.dumps(message.metadata)}"
+        return any(task.get_name().startswith(f"{self.platform}-") for task in asyncio.all_tasks() - self._standing)

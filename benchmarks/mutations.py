@@ -2543,6 +2543,18 @@ MUTATIONS = (
         (WITHDRAWN,),
     ),
     Mutation(
+        "what was said in a channel is asked anew before it goes on",
+        "bot/store/conversations.py",
+        (" or row.turn in withheld", ""),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "what went while the end of a showing waited for the database",
+        "bot/store/turns.py",
+        ("for _, _, now in shown) + BESIDE", "for _, _, now in shown)"),
+        (WITHDRAWN,),
+    ),
+    Mutation(
         "an asker's answer is not for who joined since",
         "adapters/shared/expert_answers.py",
         ("        elif await self.bot.experts.notices.readable(notice, audience):\n", "        elif True:\n"),
@@ -2585,6 +2597,31 @@ MUTATIONS = (
             ("outsiders", "bot/access.py", ("return Readers(here | {EVERYONE})", "return Readers(here | {EVERYONE, TEAM})")),
             ("pages", "adapters/web/visitor.py", ("return readers_of(self.member)", "return readers_of(MEMBERS[0])")),
             ("programs", "bot/programs/programs.py", ('Audience("outsiders")', 'Audience("public")')),
+            (
+                "private threads of Discord",
+                "adapters/discord/audience.py",
+                ("            if channel.is_private():\n                return PRIVATE\n", ""),
+            ),
+            (
+                "overwrites of Discord",
+                "adapters/discord/audience.py",
+                ("channel.permissions_for(everyone).view_channel", "everyone.permissions.view_channel"),
+            ),
+            (
+                "strangers of Discord",
+                "adapters/discord/audience.py",
+                ("PRIVATE if await self._memberships(person) else OUTSIDERS", "PRIVATE"),
+            ),
+            (
+                "links into private threads of Discord",
+                "adapters/discord/transport/message_links.py",
+                ("and channel.is_private() and not allowed.manage_threads:", "and False:"),
+            ),
+            (
+                "channels that are followed",
+                "bot/sources/channel.py",
+                ("if scope is not None and scope not in allowed.scopes", "if False"),
+            ),
         )
     ),
     Mutation(

@@ -5,6 +5,7 @@ Source: product.md §3 and §5; reliability.md R11, R13 and R19.
 """
 
 import re
+from collections.abc import Awaitable, Callable, Collection
 from typing import assert_never
 from urllib.parse import quote
 
@@ -15,6 +16,9 @@ from retrieval.types import EVERYONE, TEAM, Readers
 _PLACE = re.compile(r"place:[^:\s]+:[^:\s]+:[^:\s]+")
 _ID = {"slack": re.compile(r"[UW][A-Z0-9]{1,20}"), "discord": re.compile(r"\d{15,21}")}
 _MENTION = re.compile(r"<@!?([A-Z0-9]+)(?:\|[^>]*)?>")
+Withheld = Callable[[Collection[str], Readers], Awaitable[frozenset[str]]]
+"""Of documents that were said in channels those that these readers may not read any more, asked of the platform."""
+
 THREAD = "thread:"  # what the scopes of threads begin with
 
 

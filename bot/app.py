@@ -546,7 +546,7 @@ async def running(
             return await knowledge.add(upload, language)
 
         sources = Sources(settings, FollowedSources(data.engine), knowledge, data.documents, owner=inbox.owner)
-        knowledge.withheld = sources.channels.withheld
+        knowledge.withheld = data.conversations.withheld = sources.channels.withheld
         turns = Turns(
             inbox,
             data.conversations,

@@ -6,6 +6,7 @@ platform"; reliability.md R3, R5, R8, R10, R32 and R57."""
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -65,7 +66,7 @@ from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Place, Post, Preferences, Recipient
-from bot.waiting import beside, stopped
+from bot.waiting import Sleep, beside, stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -87,11 +88,19 @@ class DiscordAdapter:
     platform = PLATFORM
 
     def __init__(
-        self, settings: DiscordSettings, *, language: Language, look_every: float = recovery.EVERY_SECONDS
+        self,
+        settings: DiscordSettings,
+        *,
+        language: Language,
+        look_every: float = recovery.EVERY_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """`look_every`: seconds between two looks for what was left."""
+        """`look_every`: seconds between two looks for what was left; `clock` and `sleep`: of calls, and of what is
+        believed for a while."""
         self._settings = settings
         self._look_every = look_every
+        self._clock, self._sleep = clock, sleep
         self._language = language
         self._context: DiscordContext | None = None
         self._client: Client | None = None
@@ -124,9 +133,9 @@ class DiscordAdapter:
         """Log in, wait for the lease, and serve until it is lost."""
         async with AsyncExitStack() as ending:
             client = await ending.enter_async_context(Client(self._identifies, content=content))
-            rest = DiscordApi(client)
+            rest = DiscordApi(client, clock=self._clock, sleep=self._sleep)
             ending.push_async_callback(rest.close)
-            places = Places(client, rest, self._settings.guilds, client.whole)
+            places = Places(client, rest, self._settings.guilds, client.whole, self._clock)
             context = DiscordContext(client, rest, bot, places, self._language)
             around = ThreadContext(context)
             questions = RunningTurns(

@@ -8,7 +8,7 @@ reliability.md R11, R13 and R14; discord-api-docs, topics/permissions.
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import discord
@@ -32,9 +32,15 @@ class Places:
     of its servers is known."""
 
     def __init__(
-        self, client: discord.Client, rest: DiscordApi, guilds: Collection[str] | None, whole: asyncio.Event
+        self,
+        client: discord.Client,
+        rest: DiscordApi,
+        guilds: Collection[str] | None,
+        whole: asyncio.Event,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
+        self._clock = clock
         self._whole = whole
         self._rest = rest
         self._guilds = None if guilds is None else frozenset(map(int, guilds))
@@ -139,7 +145,7 @@ class Places:
 
     async def _member(self, guild: discord.Guild, person: int) -> discord.Member | None:
         """Without the members' intent Discord tells of nobody who leaves: it is asked again and again."""
-        now = time.monotonic()
+        now = self._clock()
         until, known = self._members.get((guild.id, person), (0.0, None))
         if now < until:
             return known

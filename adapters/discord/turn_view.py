@@ -128,9 +128,16 @@ class DiscordThread(ThreadView):
         await (self._steps.finish(FINISH_SECONDS) if self._answered else self._steps.abandon(ABANDON_SECONDS))
 
     async def remove(self) -> None:
-        """See `adapters.port.TurnView.remove`. A thread stays, as others may have written there. Raises StoreError."""
+        """See `adapters.port.TurnView.remove`. A thread stays, as others may have written there, but not its name.
+        Raises StoreError."""
         self._saying.resume(await self._bot.outbox.of(self._turn))
         await self._delete([post for kind in ("steps", "answer", "notice") for post in self._saying.parts(kind)])
+        try:
+            await self._saying.unname()
+        except UnreachableError:
+            raise
+        except DiscordError as error:
+            log.warning("the thread of turn %s keeps its name: %s", self._turn, error)
 
     async def _delete(self, posts: Sequence[Post]) -> None:
         for post in posts:

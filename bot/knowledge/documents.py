@@ -7,13 +7,13 @@ import asyncio
 import hashlib
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
-from bot.access import valid_scope
+from bot.access import Withheld, valid_scope
 from bot.errors import StoreError
 from bot.knowledge.collections import StoredDocuments, check_name
 from bot.knowledge.content_store import ContentLostError, ContentStore, address_of, document_of, stored
@@ -53,8 +53,6 @@ from retrieval.types import (
 log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-Withheld = Callable[[Collection[str], Readers], Awaitable[frozenset[str]]]
-"""Of documents that were said in channels those that these readers may not read any more, asked of the platform."""
 
 _AT_ONCE = 200  # chunks looked through for words
 _DISK = Text(

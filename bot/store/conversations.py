@@ -1,7 +1,7 @@
 """Conversations: the answers, and the earlier turns of a thread that the next question builds on."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, e
 
 from agent.conversation import Exchange
 from agent.events import Answered, Citation, Cost, PageChange
-from bot.access import THREAD
+from bot.access import THREAD, Withheld
 from bot.records import BROWSER, TurnTotals
 from bot.store.engine import Store, at_place, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
@@ -38,6 +38,8 @@ class Conversation:
 class Conversations(Store):
     """Questions with their answers."""
 
+    withheld: Withheld | None = None  # what knows the channels sets it
+
     async def history(
         self,
         place: Place,
@@ -60,15 +62,25 @@ class Conversations(Store):
             found = await rows(self._engine, _HISTORY, values)
         else:
             found = await rows(self._engine, _RECENT, {**values, "since": since})
+        withheld = await self._withheld([row.turn for row in found], readers)
         kept: list[Exchange] = []
         room = MAX_CHARACTERS
         for row in found:
-            answer = WITHDRAWN.to(language_of(row.question)) if row.hidden else row.answer
+            answer = WITHDRAWN.to(language_of(row.question)) if row.hidden or row.turn in withheld else row.answer
             room -= len(row.question) + len(answer)
             if room < 0:
                 break
             kept.append(Exchange(question=row.question, answer=answer))
         return tuple(reversed(kept))
+
+    async def _withheld(self, some: Collection[str], readers: Readers) -> set[str]:
+        """Of these turns those that found what was said in a channel which these readers do not read any more."""
+        if self.withheld is None or not some:
+            return set()
+        wanted = select(sources.c.turn, sources.c.document).join(documents, documents.c.id == sources.c.document)
+        said = await rows(self._engine, wanted.where(sources.c.turn.in_(some), documents.c.said_in.is_not(None)))
+        gone = await self.withheld({row.document for row in said}, readers) if said else frozenset()
+        return {row.turn for row in said if row.document in gone}
 
     async def goes_on(self, message: Incoming, since: datetime) -> bool:
         """Whether its author began this thread with a question, nobody else has asked there, and something was asked or
@@ -221,7 +233,12 @@ _HIDDEN = (
     .where(documents.c.scope.not_in(bindparam("scopes", expanding=True)), documents.c.scope.not_like(f"{THREAD}%"))
 )
 _AT_PLACE = (
-    select(turns.c.text.label("question"), answers.c.text.label("answer"), _HIDDEN.label("hidden"))
+    select(
+        turns.c.id.label("turn"),
+        turns.c.text.label("question"),
+        answers.c.text.label("answer"),
+        _HIDDEN.label("hidden"),
+    )
     .join(answers, answers.c.turn == turns.c.id)
     .where(
         turns.c.platform == bindparam("platform"),

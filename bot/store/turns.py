@@ -6,7 +6,7 @@ and no clock takes from this process what it holds itself (`held`)."""
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -42,6 +42,7 @@ from retrieval.text import normalise
 State = Literal["waiting", "running", "answered", "done"]
 Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
 
+BESIDE = timedelta(minutes=1)  # for which the end of a showing may wait for the database, while the answer changes
 SIDE_BY_SIDE = 20  # answers that a process shows again at a time
 
 
@@ -216,7 +217,7 @@ class TurnStore:
         await self._showing((turn, owner, now))
 
     async def _shown(self, shown: Sequence[tuple[str, str, datetime]]) -> list[None]:
-        now = max(now for _, _, now in shown)
+        now = max(now for _, _, now in shown) + BESIDE
         rewritten = select(answers.c.turn).where(answers.c.turn.in_([turn for turn, _, _ in shown]))
 
         def mark(db: Connection) -> None:

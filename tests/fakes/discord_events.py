@@ -17,7 +17,9 @@ class Announcer:
         self._payloads = payloads
         self._gateway = gateway
 
-    def _tell(self, name: str, place: Channel, make: Callable[[Session], Json], *, guild: int, direct: int = 0) -> None:
+    def _tell(
+        self, name: str, place: Channel, make: Callable[[Session], Json | None], *, guild: int, direct: int = 0
+    ) -> None:
         """In a server for those with the intent `guild`, in direct conversations with `direct`."""
 
         def seen(session: Session) -> Json | None:
@@ -67,11 +69,13 @@ class Announcer:
 
     # -- places -----------------------------------------------------------------------------------------------------
 
-    def thread(self, thread: Channel, event: str = "THREAD_UPDATE") -> None:
-        """THREAD_CREATE, THREAD_UPDATE or THREAD_DELETE."""
+    def thread(self, thread: Channel, event: str = "THREAD_UPDATE", *, to: str = "") -> None:
+        """THREAD_CREATE, THREAD_UPDATE or THREAD_DELETE; `to`: only this bot, which was added to it."""
 
-        def make(session: Session) -> Json:
+        def make(session: Session) -> Json | None:
             told = self._payloads.channel(thread, session.app.user)
+            if to:
+                return told if session.app.user == to else None
             if event == "THREAD_DELETE":
                 return {name: told[name] for name in ("id", "guild_id", "parent_id", "type")}
             return told | ({"newly_created": True} if event == "THREAD_CREATE" else {})
@@ -82,7 +86,8 @@ class Announcer:
         """The bot itself hears of it always, of others only with the members' intent."""
 
         def make(session: Session) -> Json | None:
-            if session.app.user != user and not session.intents & MEMBERS:
+            here = self._world.may(session.app.user, thread, "view_channel")
+            if not here or (session.app.user != user and not session.intents & MEMBERS):
                 return None
             told = {"id": thread.id, "guild_id": thread.guild, "member_count": len(thread.people)}
             return told | {"added_members": [self._payloads.thread_member(thread, user)]}
@@ -102,11 +107,15 @@ class Announcer:
         """GUILD_MEMBER_ADD, GUILD_MEMBER_UPDATE or GUILD_MEMBER_REMOVE: for the members' intent."""
         known = guild.members.get(user)
         told: Json = self._payloads.member(known) if known else {"user": self._payloads.anyone(user)}
-        self._gateway.announce(event, MEMBERS, lambda session: told | {"guild_id": guild.id})
+        self._gateway.announce(event, MEMBERS, self._inside(guild, told | {"guild_id": guild.id}))
+
+    def _inside(self, guild: Guild, told: Json) -> Callable[[Session], Json | None]:
+        """For those who are in a server."""
+        return lambda session: told if session.app.user in guild.members else None
 
     def role(self, guild: Guild, role: str, event: str = "GUILD_ROLE_UPDATE") -> None:
         told = {"guild_id": guild.id, "role": self._payloads.role(guild.roles[role])}
-        self._gateway.announce(event, GUILDS, lambda session: told)
+        self._gateway.announce(event, GUILDS, self._inside(guild, told))
 
     def guild_gone(self, guild: Guild, user: str) -> None:
         """The bot was put out of the server."""

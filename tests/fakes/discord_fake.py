@@ -8,6 +8,7 @@ serves it to try the bot by hand.
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -22,11 +23,13 @@ from tests.fakes.discord_interactions import Interactions
 from tests.fakes.discord_messages import Messages
 from tests.fakes.discord_payloads import Payloads
 from tests.fakes.discord_rest import Rest
+from tests.fakes.discord_rights import bits
 from tests.fakes.discord_server import Journal, Server
 from tests.fakes.discord_world import (
     DM,
     FORUM,
     PLAIN,
+    PRIVATE_THREAD,
     App,
     Channel,
     File,
@@ -209,6 +212,8 @@ class FakeDiscord:
         `reply`: to this message; `thread`: in the thread of this message or of this id; `webhook`: the id of the
         webhook that writes under this name."""
         place, author = self.place(thread or channel), self.person(user)
+        if place.kind == DM and not self.world.have_met(*place.people):
+            raise ValueError("they are in no server together")
         if place.kind == FORUM:
             raise ValueError("in a forum people post: posts()")
         need = "send_messages_in_threads" if place.thread else "send_messages"
@@ -257,6 +262,14 @@ class FakeDiscord:
         self.tell.posted(self._write(thread, author, text, files, id=thread.id))
         return thread.id
 
+    async def starts_private_thread(self, user: str, channel: str, name: str, *people: str) -> str:
+        """A private thread with somebody and these people; its id."""
+        thread = self.world.add_thread(self.place(channel), name, self.person(user).id, kind=PRIVATE_THREAD)
+        self.tell.thread(thread, "THREAD_CREATE")
+        for each in people:
+            await self.adds(thread.id, each)
+        return thread.id
+
     async def starts_thread(self, user: str, message: str, name: str) -> str:
         return self.rest.start(self.message(message), self.person(user).id, {"name": name}).id
 
@@ -268,7 +281,7 @@ class FakeDiscord:
 
     async def renames(self, thread: str, name: str) -> None:
         """A moderator gives a thread another name."""
-        self.place(thread).name = name
+        self.rest.rename(self.place(thread), self.world.guilds[self.place(thread).guild].owner, name)
         self.tell.thread(self.place(thread))
 
     def dm(self, user: str) -> str:
@@ -295,6 +308,8 @@ class FakeDiscord:
 
     async def reacts(self, user: str, message: str, emoji: str) -> None:
         found, author = self.message(message), self.person(user)
+        if self.world.channels[found.channel].archived:  # Source: topics/threads
+            raise ValueError("no reactions are added in an archived thread")
         found.reactions.setdefault(emoji, []).append(author.id)
         self.tell.reaction(found, author.id, emoji, added=True)
 
@@ -320,12 +335,53 @@ class FakeDiscord:
         """Somebody deletes a channel or a thread."""
         self.rest.gone(self.place(channel))
 
+    async def hides(self, channel: str, *, hidden: bool = True) -> None:
+        """Takes View Channel from @everyone and keeps it for the bot, or gives it back."""
+        place = self.place(channel)
+        (self.world.deny if hidden else self.world.allow)(place.id, "view_channel", who=place.guild)
+        self.world.allow(place.id, "view_channel", who=self.bot_user)
+        self.tell.channel(place)
+
+    async def moves(self, channel: str, category: str) -> None:
+        """Somebody drags a channel into a category, whose rights it takes over."""
+        place, above = self.place(channel), self.place(category)
+        place.parent = above.id
+        place.overwrites = {who: replace(each) for who, each in above.overwrites.items()}
+        self.tell.channel(place)
+
+    async def grants(self, user: str, role: str, *, granted: bool = True) -> None:
+        """Gives a role to a member, or takes it away."""
+        home = next(each for each in self.world.guilds.values() if role in each.roles)
+        roles = home.members[self.person(user).id].roles
+        (roles.add if granted else roles.discard)(role)
+        self.tell.member(home, self.person(user).id, "GUILD_MEMBER_UPDATE")
+
+    async def changes_role(self, role: str, *permissions: str) -> None:
+        """Switches these permissions of a role, in all of its server."""
+        home = next(each for each in self.world.guilds.values() if role in each.roles)
+        home.roles[role].permissions ^= bits(permissions)
+        self.tell.role(home, role)
+
+    async def adds(self, thread: str, user: str) -> None:
+        """Somebody is added to a private thread."""
+        place, added = self.place(thread), self.person(user).id
+        place.people.add(added)
+        self.tell.thread(place, "THREAD_CREATE", to=added)
+        self.tell.joined_thread(place, added)
+
+    async def puts_out(self, thread: str, user: str) -> None:
+        """Somebody is removed from a private thread."""
+        self.place(thread).people.discard(self.person(user).id)
+
     async def joins(self, user: str, guild: str = GUILD) -> None:
         self.world.join(self.person(user).id, guild)
         self.tell.member(self.world.guilds[guild], self.person(user).id, "GUILD_MEMBER_ADD")
 
     async def leaves(self, user: str, guild: str = GUILD) -> None:
         del self.world.guilds[guild].members[self.person(user).id]
+        for each in self.world.channels.values():
+            if each.thread and each.guild == guild:
+                each.people.discard(self.person(user).id)
         self.tell.member(self.world.guilds[guild], self.person(user).id, "GUILD_MEMBER_REMOVE")
 
     async def invites_the_bot(self, guild: str) -> None:
@@ -484,7 +540,7 @@ class FakeDiscord:
         """Returns when no request, event or gesture is under way, and none was for `quiet` seconds."""
 
         def idle() -> bool:
-            still = time.monotonic() - self.server.last >= quiet
+            still = time.monotonic() - max(self.server.last, self.gateway.last) >= quiet
             waiting = any(not each.finished.is_set() for each in self.world.interactions.values())
             return still and not self.server.busy and self.gateway.quiet and not waiting
 

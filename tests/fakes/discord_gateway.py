@@ -123,6 +123,7 @@ class Gateway:
         self.left: list[int | None] = []  # the codes clients closed with; None: without a word
         self.received: list[Json] = []  # every frame but heartbeats
         self.address = ""
+        self.last = time.monotonic()  # when something was sent
         self._world = world
         self._payloads = payloads
         self._apps = apps
@@ -166,6 +167,7 @@ class Gateway:
                 await connection.ws.send_str(text)
             except ConnectionError:
                 return
+            self.last = time.monotonic()
             self._changed()
 
     async def _listen(self, connection: Connection) -> None:

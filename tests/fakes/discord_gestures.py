@@ -187,6 +187,8 @@ class Gestures:
 
     def _usable(self, command: Json, user: User, place: Channel) -> None:
         """Source: application-commands, contexts and default_member_permissions. Raises ValueError."""
+        if place.archived:  # Source: topics/threads
+            raise ValueError("commands are not for archived threads")
         here = 0 if place.guild else 1
         if command.get("contexts") is not None and here not in command["contexts"]:
             raise ValueError(f"{command['name']} cannot be used here")

@@ -12,7 +12,6 @@ from tests.fakes import discord_rules as rules
 from tests.fakes.discord_events import Announcer
 from tests.fakes.discord_gate import Refused, invalid
 from tests.fakes.discord_payloads import CONTENT_INTENT, Payloads
-from tests.fakes.discord_rights import BITS
 from tests.fakes.discord_server import Call, Route, Upload
 from tests.fakes.discord_world import (
     CATEGORY,
@@ -64,8 +63,7 @@ class Messages:
             raise Refused(10003)
         if not self._world.may(app.user, found, "view_channel"):
             raise Refused(50001)
-        granted = self._world.permissions(app.user, found)
-        if not all(granted & BITS[each] for each in permissions):
+        if not all(self._world.may(app.user, found, each) for each in permissions):
             raise Refused(50013)
         return found
 
@@ -111,7 +109,7 @@ class Messages:
     def _lets_write(self, app: App, place: Channel) -> None:
         if place.kind == DM:
             other = next(iter(place.people - {app.user}), "")
-            if not self._world.users[other].takes_dms:
+            if not self._world.users[other].takes_dms or not self._world.have_met(*place.people):
                 raise Refused(50007)
         if place.locked and not self._world.may(app.user, place, "manage_threads"):
             raise Refused(50083 if place.archived else 160005)

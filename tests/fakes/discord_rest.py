@@ -79,6 +79,7 @@ class Rest:
             Route("POST", "/channels/{channel}/messages/{message}/threads", self.thread_from, "threads"),
             Route("POST", threads, self.thread, "threads"),
             Route("GET", threads + "/archived/public", self.archived_threads),
+            Route("GET", "/channels/{channel}/thread-members/{user}", self.thread_member),
             Route("PUT", "/channels/{channel}/thread-members/@me", self.join_thread),
             Route("DELETE", "/channels/{channel}/thread-members/@me", self.leave_thread),
         ]
@@ -166,12 +167,18 @@ class Rest:
         if place.archived != call.body.get("archived", place.archived):
             place.archived, place.stirred = bool(call.body["archived"]), self._world.wall()
         place.locked = bool(call.body.get("locked", place.locked))
-        place.name = str(call.body.get("name") or place.name).strip()
+        self.rename(place, call.app.user, str(call.body.get("name") or place.name).strip())
         place.auto_archive = int(call.body.get("auto_archive_duration") or place.auto_archive)
         place.slowmode = int(call.body.get("rate_limit_per_user") or place.slowmode)
         self._world.changed()
         self._tell.thread(place)
         return self._payloads.channel(place, call.app.user)
+
+    def rename(self, thread: Channel, user: str, name: str) -> None:
+        """Told in the thread, too. Source: topics/threads, new message types (CHANNEL_NAME_CHANGE)."""
+        if name != thread.name:
+            thread.name = name
+            self._tell.posted(self._world.post(thread.id, user, content=name, type=4))
 
     def _may_edit(self, app: App, thread: Channel, body: Json) -> None:
         moderator = self._world.may(app.user, thread, "manage_threads")
@@ -303,6 +310,14 @@ class Rest:
         seen = [each for each in threads if self._world.may(app.user, each, "view_channel")]
         members = [self._payloads.thread_member(each, app.user) for each in seen if app.user in each.people]
         return {"threads": [self._payloads.channel(each, app.user) for each in seen], "members": members}
+
+    def thread_member(self, call: Call) -> Json:
+        place = self._messages.place(call.app, call["channel"])
+        if not place.thread:
+            raise Refused(50024)
+        if call["user"] not in place.people:
+            raise Refused(10007)
+        return self._payloads.thread_member(place, call["user"])
 
     def join_thread(self, call: Call) -> None:
         self._member(call, joins=True)

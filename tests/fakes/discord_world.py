@@ -336,8 +336,13 @@ class World:
             if each.channel == channel and not each.deleted and not each.ephemeral_to
         ]
 
+    def have_met(self, *people: str) -> bool:
+        """Whether there is a server that they all are in: else Discord lets nobody write to the other."""
+        return any(each.members.keys() >= set(people) for each in self.guilds.values())
+
     def permissions(self, user: str, channel: Channel | None, guild: str = "") -> int:
-        """Of somebody in a channel, or in the whole guild; 0 for those who are not there."""
+        """Of somebody in a channel, or in the whole guild; 0 for those who are not there. Who was added to a private
+        thread makes no difference here: `may` knows."""
         if channel is not None and channel.kind == DM:
             return rights.ALL & ~BITS["manage_messages"] if user in channel.people else 0
         home = self.guilds.get(channel.guild if channel else guild)
@@ -348,13 +353,13 @@ class World:
         if channel is None:
             return base
         holder = self.channels.get(channel.parent, channel) if channel.thread else channel
-        made = rights.in_channel(base, member, home.id, holder.overwrites, thread=channel.thread)
-        if channel.kind == PRIVATE_THREAD and user not in channel.people and not made & BITS["manage_threads"]:
-            return 0
-        return made
+        return rights.in_channel(base, member, home.id, holder.overwrites, thread=channel.thread)
 
     def may(self, user: str, channel: Channel, permission: str) -> bool:
-        return bool(self.permissions(user, channel) & BITS[permission])
+        """Nothing in a private thread for whom it does not show. Source: topics/threads, permissions."""
+        granted = self.permissions(user, channel)
+        hidden = channel.kind == PRIVATE_THREAD and user not in channel.people
+        return bool(granted & BITS[permission]) and not (hidden and not granted & BITS["manage_threads"])
 
     def is_typing(self, channel: str, user: str) -> bool:
         """A typing indicator shows for ten seconds. Source: resources/channel, trigger typing indicator."""

@@ -13,7 +13,7 @@ from tests.fakes.discord_client import Heard, call, pointed_at, refused, running
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_gateway import REASONS
 from tests.fakes.discord_payloads import CONTENT_INTENT, MEMBERS_INTENT
-from tests.fakes.discord_world import FORUM
+from tests.fakes.discord_world import CATEGORY, FORUM
 
 MESSAGES = f"/channels/{GENERAL}/messages"
 CREATE = "POST /channels/{channel}/messages"
@@ -485,6 +485,68 @@ async def test_roles_and_overwrites_make_the_rights_the_client_computes_too(fake
         assert isinstance(found, discord.ForumChannel) and [tag.name for tag in found.available_tags] == ["answered"]
         with pytest.raises(ValueError, match="cannot write"):
             await fake.says("closed", "ben", "hello")
+
+
+async def test_a_private_thread_shows_to_whom_it_was_told_and_to_moderators(fake: FakeDiscord) -> None:
+    """Its rights are its channel's all the same, as the client computes them."""
+    moderator = fake.world.add_user("moderator").id
+    fake.world.add_role("staff", "manage_threads", members=[moderator])
+    cell = await fake.starts_private_thread("ann", "general", "cell", fake.bot_user)
+    bot = Heard()
+    async with running(fake, bot):
+        place, thread = fake.place(cell), await bot.fetch_channel(int(cell))
+        assert isinstance(thread, discord.Thread) and thread.is_private()
+        everybody = (ANN, BEN, moderator, fake.bot_user)
+        assert [fake.world.may(user, place, "view_channel") for user in everybody] == [True, False, True, True]
+        assert fake.world.permissions(BEN, place) & bit("view_channel")
+        assert (await thread.fetch_member(int(ANN))).id == int(ANN)
+        assert await refused(thread.fetch_member(int(BEN))) == (404, 10007)
+        with pytest.raises(ValueError, match="cannot write"):
+            await fake.says(cell, "ben", "hello")
+        await fake.adds(cell, "ben")
+        await fake.says(cell, "ben", "hello")
+        await fake.puts_out(cell, "ben")
+        with pytest.raises(ValueError, match="cannot write"):
+            await fake.says(cell, "ben", "hello")
+        await fake.leaves("ann")
+        assert ANN not in place.people
+
+
+async def test_roles_overwrites_and_categories_change_and_the_client_is_told(fake: FakeDiscord) -> None:
+    staff = fake.world.add_role("staff", members=[ANN])
+    fake.world.add_channel("cellar", kind=CATEGORY, only=[staff.id, fake.bot_user])
+    bot = Heard()
+    async with running(fake, bot):
+        guild = text_channel(bot).guild
+
+        def seen(role: discord.Role | None = None) -> bool:
+            return text_channel(bot).permissions_for(role or guild.default_role).view_channel
+
+        await fake.hides("general")
+        await fake.wait_for(lambda: not seen())
+        assert fake.world.may(fake.bot_user, fake.place("general"), "send_messages")
+        await fake.hides("general", hidden=False)
+        await fake.wait_for(seen)
+        await fake.moves("general", "cellar")
+        await fake.wait_for(lambda: not seen() and seen(guild.get_role(int(staff.id))))
+        assert text_channel(bot).category is not None and not fake.world.may(BEN, fake.place("general"), "view_channel")
+        await fake.grants("ann", staff.id, granted=False)
+        assert not fake.world.may(ANN, fake.place("general"), "view_channel")
+        await fake.changes_role(GUILD, "view_channel")
+        await fake.wait_for(lambda: not guild.default_role.permissions.view_channel)
+
+
+async def test_what_happens_in_a_server_is_told_to_those_who_are_there(fake: FakeDiscord) -> None:
+    other = fake.world.add_guild("Elsewhere")
+    role = fake.world.add_role("staff", guild=other.id)
+    fake.world.join(ANN, other.id)
+    bot = Heard(intents=discord.Intents(guilds=True, members=True))
+    async with running(fake, bot):
+        before = [each.seq for each in fake.gateway.sessions]
+        await fake.grants("ann", role.id)
+        await fake.changes_role(role.id, "view_channel")
+        await fake.leaves("ann", other.id)
+        assert [each.seq for each in fake.gateway.sessions] == before
 
 
 def bit(name: str) -> int:

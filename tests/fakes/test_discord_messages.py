@@ -223,6 +223,10 @@ async def test_direct_messages_and_who_takes_none(fake: FakeDiscord) -> None:
         await ann.send("hello")
         assert [each.shown for each in fake.posted(fake.dm("ann"))] == ["hello"]
         assert await refused(ben.send("hello")) == (403, 50007)
+        await fake.leaves("ann")
+        assert await refused(ann.send("hello")) == (403, 50007)
+        with pytest.raises(ValueError, match="no server together"):
+            await fake.says(fake.dm("ann"), "ann", "hello")
         assert await refused(bot.fetch_user(1)) == (404, 10013)
         assert await refused(bot.http.start_private_message(1)) == (400, 50033)
 

@@ -3,9 +3,13 @@
 import subprocess
 import sys
 
+import pytest
 
-def test_nobody_is_told_what_is_not_theirs_to_read() -> None:
+
+@pytest.mark.parametrize(("platform", "steps"), [("slack", 60), ("discord", 70)])
+def test_nobody_is_told_what_is_not_theirs_to_read(platform: str, steps: int) -> None:
     """In a process of its own: NiceGUI is one for each."""
-    command = [sys.executable, "-m", "benchmarks.leaks", "--seed", "3", "--steps", "60"]
+    given = ("--platform", platform, "--seed", "3", "--steps", str(steps))
+    command = [sys.executable, "-m", "benchmarks.leaks", *given]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

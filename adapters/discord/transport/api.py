@@ -183,17 +183,7 @@ class DiscordApi:
         if len(self._edited) > _REMEMBERED:
             self._edited.popitem(last=False)
         params = MultipartParameters(_body(content, buttons), None, None)
-
-        async def change() -> Any:
-            return await self._http.edit_message(int(channel), int(message), params=params)
-
-        try:
-            await self._again("edit", channel, change)
-        except GoneError as error:
-            if error.code != str(ARCHIVED):
-                raise
-            await self.unarchive(channel)
-            await self._again("edit", channel, change)
+        await self._open("edit", channel, lambda: self._http.edit_message(int(channel), int(message), params=params))
 
     async def delete(self, channel: str, message: str) -> None:
         """Delete a message of ours; one that is not there is fine."""
@@ -262,6 +252,20 @@ class DiscordApi:
     def _bucket(self, route: discord.http.Route) -> discord.http.Ratelimit | None:
         known = self._http._bucket_hashes.get(route.key, route.key)
         return self._http._buckets.get(f"{known}:{route.major_parameters}")
+
+    async def rename(self, thread: str, name: str) -> None:
+        """Give a thread of ours another name."""
+        await self._open("rename", thread, lambda: self._http.edit_channel(int(thread), name=name))
+
+    async def _open(self, what: str, channel: str, change: Callable[[], Awaitable[Any]]) -> None:
+        """Change something in a thread that may be archived."""
+        try:
+            await self._again(what, channel, change)
+        except GoneError as error:
+            if error.code != str(ARCHIVED):
+                raise
+            await self.unarchive(channel)
+            await self._again(what, channel, change)
 
     async def unarchive(self, thread: str) -> None:
         await self._again("unarchive", thread, lambda: self._http.edit_channel(int(thread), archived=False))

@@ -25,6 +25,7 @@ from adapters.discord.transport.errors import (
     HeldError,
     RefusedError,
 )
+from adapters.discord.transport.message_links import place_at
 from adapters.markdown.events import harmless, shortened, without_pings
 from adapters.port import PostError
 from bot.bot import Bot
@@ -291,6 +292,19 @@ class TurnMessages:
         said = self._known.pop((post.kind, post.part), None) or _Said(post)
         if post.message:
             await self._rest.delete(said.channel, post.message)
+
+    async def unname(self) -> None:
+        """Take the question's words from the name of the thread that was opened for it. Raises DiscordError."""
+        message, name = self._message, _UNNAMED.to(self._language)
+        if message.place.workspace == DIRECT or message.thread != message.message or written_in(message) != self.parent:
+            return
+        try:
+            thread = await place_at(self._rest, self._client, int(message.thread))
+        except GoneError:  # there never was one
+            return
+        me = self._client.user.id if self._client.user else 0
+        if isinstance(thread, discord.Thread) and thread.owner_id == me and thread.name != name:
+            await self._rest.rename(message.thread, name)
 
     async def typing(self) -> None:
         await self._rest.typing((await self.target()).channel)

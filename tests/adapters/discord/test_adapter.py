@@ -159,6 +159,14 @@ async def test_a_forum_post_and_a_thread_of_people_are_answered_there(tmp_path: 
         assert asked not in discord.world.channels and not [each for each in discord.journal.errors() if "403" in each]
 
 
+def elsewhere(discord: FakeDiscord, *people: str) -> str:
+    """Another server, with the bot and these people; its id."""
+    other = discord.world.add_guild("Elsewhere").id
+    for each in (discord.bot_user, *people):
+        discord.world.join(discord.person(each).id, other)
+    return other
+
+
 @pytest.mark.parametrize("where", ["role", "everyone", "private thread", "other server", "two servers", "stranger"])
 async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str, tmp_path: Path) -> None:
     async with FakeDiscord() as discord:
@@ -171,12 +179,12 @@ async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str,
             kept.people.add(discord.bot_user)
             channel, expected = kept.id, TEAM | {f"place:discord:{GUILD}:{kept.id}"}
         if where in ("other server", "two servers"):
-            other = discord.world.add_guild("Elsewhere")
-            discord.world.join(discord.bot_user, other.id)
-            chosen, expected = ((other.id,) if where == "other server" else None), EVERYONE
+            other = elsewhere(discord)
+            chosen, expected = ((other,) if where == "other server" else None), EVERYONE
         if where == "stranger":
             discord.world.add_user("mallory", guilds=())
-            channel, expected = discord.dm("mallory"), EVERYONE
+            elsewhere(discord, "mallory")
+            channel, chosen, expected = discord.dm("mallory"), (GUILD,), EVERYONE
         async with bot(discord, tmp_path, guilds=chosen) as here:
             author = "mallory" if where == "stranger" else "ann"
             asked = await discord.says(channel, author, "@kotae How long do refunds take?")
@@ -188,7 +196,8 @@ async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str,
 
 
 async def test_whoever_left_the_server_is_a_stranger_and_what_is_unknown_is_kept_closed(tmp_path: Path) -> None:
-    async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
+    async with FakeDiscord() as discord, bot(discord, tmp_path, guilds=(GUILD,)) as here:
+        elsewhere(discord, "ben")
         await discord.leaves("ben")
         asked = await discord.says(discord.dm("ben"), "ben", "How long do refunds take?")
         await discord.wait_for(answered(discord, asked))
@@ -281,6 +290,7 @@ async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(ho
         else:
             await discord.edits(asked, "Never mind.")
         await discord.wait_for(lambda: not discord.thread(asked))
+        await discord.wait_for(lambda: discord.place(asked).name == "Question")
         held.go_on.set()
         other = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, other))

@@ -1,5 +1,7 @@
 """Documents that are taken from their readers, or from some of them, take their quotations along."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -45,11 +47,12 @@ class Home:
         await self.added(PLAN, "plan.md", TEAM)
         await self.added(PIER, "pier.md", TEAM)
 
-    async def added(self, id: str, name: str, scope: str, *, to: str = "docs") -> None:
+    async def added(self, id: str, name: str, scope: str, *, to: str = "docs", said_in: str | None = None) -> None:
         self.generation += 1
         row = DocumentRow(
             *(id, to, scope, name, name, None, name[:1] * 64, "m", 1, "en", "U1", self.generation, NOW, NOW)
         )
+        row = replace(row, said_in=said_in)
         await self.documents.commit(row, generation=self.generation)
 
     async def forget(self, *ids: str, copied: bool = False) -> None:
@@ -85,8 +88,8 @@ class Home:
         if shown:
             await self.shows(turn)
 
-    async def shows(self, turn: str) -> None:
-        await self._rows.shown(turn, owner="me", now=datetime.now(UTC))
+    async def shows(self, turn: str, *, now: datetime | None = None) -> None:
+        await self._rows.shown(turn, owner="me", now=now or datetime.now(UTC))
 
     async def left(self) -> list[Incoming]:
         """The questions whose answers are to be shown, and that nobody shows."""
@@ -148,6 +151,14 @@ async def test_a_card_that_lost_its_lines_keeps_no_document(home: Home) -> None:
     await Outbox(home.engine).reserve(Post("ask:1", "card", 0, GENERAL, data={"row": row, "questions": []}))
     await home.forget(PLAN)
     assert await home.documents.get(PLAN) is None and await home.documents.get(PIER) is not None
+
+
+async def test_what_is_withdrawn_while_the_end_of_its_showing_waits_for_the_database_is_shown_again(home: Home) -> None:
+    begun, turn = datetime.now(UTC), "1" * 32
+    await home.answered(turn, GENERAL, "public", shown=False)
+    await home.forget(PLAN)
+    await home.shows(turn, now=begun)
+    assert await home.states() == {turn: "answered"}
 
 
 async def test_of_many_answers_that_are_shown_again_a_process_has_a_few_in_hand(
@@ -244,6 +255,22 @@ async def test_what_was_only_found_stays_cited_by_nobody(home: Home) -> None:
     await home.forget(PLAN)
     assert "May" in await home.text("1" * 32) and await home.states() == {"1" * 32: "done"}
     assert await home.trace("1" * 32) == [True, True, False, False]
+
+
+async def test_what_was_said_in_a_channel_is_asked_anew_before_it_goes_on(home: Home) -> None:
+    await home.answered("1" * 32, GENERAL, "public")
+    await home.added(PLAN, "plan.md", TEAM, said_in="#leads")
+    known, everybody, closed = Conversations(home.engine), Readers(frozenset({EVERYONE, TEAM})), set[str]()
+
+    async def withheld(said: Collection[str], readers: Readers) -> frozenset[str]:
+        assert {*said} == {PLAN} and readers == everybody
+        return frozenset(closed)
+
+    known.withheld = withheld
+    (before,) = await known.history(GENERAL, "1" * 32, everybody)
+    closed.add(PLAN)
+    (after,) = await known.history(GENERAL, "1" * 32, everybody)
+    assert "May" in before.answer and after.answer == WITHDRAWN.en
 
 
 async def test_the_readers_of_today_decide_what_is_shown_again(home: Home) -> None:
