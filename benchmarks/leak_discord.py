@@ -268,8 +268,10 @@ class OnDiscord(Acts):
             await self.discord.hides(channel, hidden=hidden)
             await self.idle()
             self.ahead += timedelta(minutes=1)
-        await self.ask()
-        await self.look_again()
+        try:
+            await self.ask()
+        finally:
+            await self.look_again()
 
     async def role(self) -> None:
         """Somebody gets a role, or loses it."""
