@@ -610,6 +610,30 @@ MUTATIONS = (
         ("tests/agent/strategies/test_react.py::test_a_model_says_how_sure_it_is",),
     ),
     Mutation(
+        "a review that rejects what it finds answered leaves doubt",
+        "agent/reflection.py",
+        ('verdict, sure = "keep", False', 'verdict = "keep"'),
+        ("tests/agent/test_reflection.py::test_a_review_in_any_wrapping",),
+    ),
+    Mutation(
+        "the mark of a refusal alone refuses nothing",
+        "agent/run.py",
+        ("return text.startswith(DECLINED) and bool(cleaned(text))", "return text.startswith(DECLINED)"),
+        ("tests/agent/strategies/test_react.py::test_the_mark_of_a_refusal_alone_is_none",),
+    ),
+    Mutation(
+        "a call that a model repeats as its conversation shows it is one",
+        "agent/tool_calls.py",
+        ('json))*\\s*"', 'json))+\\s*"'),
+        ("tests/agent/test_tool_calls.py::test_every_form_of_a_call",),
+    ),
+    Mutation(
+        "a reply that repeats itself without end is given up",
+        "agent/model_call.py",
+        ("                        loop.hear(part.text)\n", "                        pass\n"),
+        ("tests/agent/strategies/test_react.py::test_a_model_that_repeats_itself_does_not_use_up_the_turn",),
+    ),
+    Mutation(
         "turns that end",
         "agent/strategies/react.py",
         ("for _ in range(self._max_turns):", "for _ in range(40):"),
@@ -2639,7 +2663,7 @@ MUTATIONS = (
     Mutation(
         "what was answered before an outsider came is not told on",
         "bot/store/conversations.py",
-        (" if row.hidden else row.answer", " if False else row.answer"),
+        ("if row.hidden or row.turn", "if row.turn"),
         (
             "tests/hostile/test_disclosure.py"
             "::test_llm02_what_was_answered_before_an_outsider_came_is_not_told_on",
