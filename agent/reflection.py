@@ -168,13 +168,10 @@ def parse_review(text: str) -> Review:
             continue
         critique, written = _text(value.get("critique")), parse_draft(_text(value.get("answer")))
         found = _extent(value.get("found")) or written.found
-        sure = _sure(value.get("sure"), written.sure)
-        if verdict == "reject" and found not in (None, "no"):  # it does and does not answer: not sure, then
-            verdict, sure = "keep", False
         if verdict == "revise" and not written.text and found != "no":
             verdict = "keep"
         answer = written.text if verdict == "revise" else ""
-        return Review(verdict, critique, answer, found, sure)
+        return Review(verdict, critique, answer, found, _sure(value.get("sure"), written.sure))
     return Review("keep")
 
 

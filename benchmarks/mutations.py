@@ -610,12 +610,6 @@ MUTATIONS = (
         ("tests/agent/strategies/test_react.py::test_a_model_says_how_sure_it_is",),
     ),
     Mutation(
-        "a review that rejects what it finds answered leaves doubt",
-        "agent/reflection.py",
-        ('verdict, sure = "keep", False', 'verdict = "keep"'),
-        ("tests/agent/test_reflection.py::test_a_review_in_any_wrapping",),
-    ),
-    Mutation(
         "the mark of a refusal alone refuses nothing",
         "agent/run.py",
         ("return text.startswith(DECLINED) and bool(cleaned(text))", "return text.startswith(DECLINED)"),

@@ -28,9 +28,6 @@ from agent.reflection import Draft, Review, parse_draft, parse_review
         ),
         ('{"verdict": "keep", "found": true, "sure": true}', Review("keep", "", "", "yes", True)),
         ('{"verdict": "revise", "critique": "C", "answer": "", "found": "no"}', Review("revise", "C", "", "no")),
-        ('{"verdict": "reject", "critique": "C", "found": "no"}', Review("reject", "C", "", "no")),
-        ('{"verdict": "reject", "found": "yes", "sure": "yes"}', Review("keep", "", "", "yes", False)),
-        ('{"verdict": "reject", "found": "partly"}', Review("keep", "", "", "partly", False)),
         (
             '{"verdict": "revise", "answer": "New. [1]\\nFound: yes\\nSure: no"}',
             Review("revise", "", "New. [1]", "yes", False),
