@@ -62,7 +62,7 @@ class Oracle:
         self.scopes = {row.id: row.scope for row in rows}
         opened = {*self.opened()}
         for one in self.words.values():
-            one.said |= {TEAM} if one.said & opened and not one.documents else set()
+            one.said |= {TEAM} if one.said & opened and one.about.startswith("said in") else set()
         said = [row.id for row in rows if row.said_in]
         for id, source in (await app.sources.channels.store.of_documents(said)).items():
             self.scopes[id] = self.now(source.location.rpartition(":")[2])
