@@ -62,7 +62,7 @@ class Conversations(Store):
             found = await rows(self._engine, _HISTORY, values)
         else:
             found = await rows(self._engine, _RECENT, {**values, "since": since})
-        withheld = await self._withheld([row.turn for row in found], readers)
+        withheld = await self._withheld([row.turn for row in found if row.said], readers)
         kept: list[Exchange] = []
         room = MAX_CHARACTERS
         for row in found:
@@ -74,7 +74,7 @@ class Conversations(Store):
         return tuple(reversed(kept))
 
     async def _withheld(self, some: Collection[str], readers: Readers) -> set[str]:
-        """Of these turns those that found what was said in a channel which these readers do not read any more."""
+        """Of these turns, which found what was said in channels, those where these readers do not read it any more."""
         if self.withheld is None or not some:
             return set()
         wanted = select(sources.c.turn, sources.c.document).join(documents, documents.c.id == sources.c.document)
@@ -232,12 +232,18 @@ _HIDDEN = (
     .where(sources.c.turn == turns.c.id, sources.c.document == documents.c.id)
     .where(documents.c.scope.not_in(bindparam("scopes", expanding=True)), documents.c.scope.not_like(f"{THREAD}%"))
 )
+_SAID = (
+    exists()
+    .where(sources.c.turn == turns.c.id, sources.c.document == documents.c.id)
+    .where(documents.c.said_in.is_not(None))
+)
 _AT_PLACE = (
     select(
         turns.c.id.label("turn"),
         turns.c.text.label("question"),
         answers.c.text.label("answer"),
         _HIDDEN.label("hidden"),
+        _SAID.label("said"),
     )
     .join(answers, answers.c.turn == turns.c.id)
     .where(
