@@ -26,6 +26,7 @@ from retrieval.types import CollectionInfo
 LANGUAGES: Mapping[Language, str] = {"ja": "Japanese", "en": "English"}
 
 QUESTION_CHARACTERS = 8_000
+REPEATED_CHARACTERS = 2_000  # of a question where it is said once more
 HISTORY_CHARACTERS = 12_000
 HISTORY_EXCHANGES = 12
 OVERHEARD_CHARACTERS = 6_000

@@ -13,10 +13,10 @@ from agent import outcomes
 from agent.citations import mark_numbers, marks, with_names, without_marks
 from agent.conversation import (
     LANGUAGES,
+    REPEATED_CHARACTERS,
     Ask,
     asked,
     bounded,
-    cut,
     echoes_instructions,
     instructions,
     narrowed,
@@ -91,7 +91,6 @@ Raises `ModelError`."""
 FINAL_SECONDS = 10.0  # kept free before the deadline, to write an answer from what is known
 LAST_SECONDS = 3.0  # of those, kept free for the fall-back
 AFTERWARDS = 3  # calls that follow the work on a draft: one to write it, one to review it, one to judge its claims
-REPEATED = 2_000  # characters of a question that stands in the conversation already
 NAME = 60  # characters of a document's name in a step
 
 _SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_TOOL_ERROR)
@@ -248,21 +247,21 @@ class Run:
 
         Raises ModelUnavailable when the draft is not there by `end`, ModelProtocolError for a reply that is none.
         """
-        writer = SystemMessage(instructions("writer", self.ask, self.today), self.ask.language)
+        system, requests = self.messages[0], [UserMessage(request)] if request else []
+        if request:
+            system = SystemMessage(instructions("writer", self.ask, self.today), self.ask.language)
 
-        async def reply(*requests: str, **options: Any) -> ModelMessage:
-            if not requests:
-                return await self.say(self.messages, end)
-            return await self.say([writer, *self.messages[1:], *map(UserMessage, requests)], end, **options)
+        async def reply(**options: Any) -> ModelMessage:
+            return await self.say([system, *self.messages[1:], *requests], end, **options)
 
-        asked_for = (request,) if request else ()
         try:
-            said = await reply(*asked_for)
+            said = await reply()
             if said.calls:
                 await self.act(said, end)
-                said = await reply(*asked_for)
+                said = await reply()
             if request and not said.calls and not answers(said):
-                said = await reply(request, prompt("structured"), schema=DRAFT_SCHEMA)
+                requests.append(UserMessage(prompt("structured")))
+                said = await reply(schema=DRAFT_SCHEMA)
         except TimeoutError as error:
             raise ModelUnavailable("no answer before the deadline", "timeout") from error
         if not answers(said):
@@ -271,7 +270,7 @@ class Run:
 
     async def finish(self, end: float | None) -> None:
         """Write the answer now, from what is known."""
-        question = cut(self.ask.question, REPEATED)
+        question = self.ask.question[:REPEATED_CHARACTERS]
         await self.write(end, prompt("final", language=LANGUAGES[self.ask.language], question=question))
 
     async def act(self, message: ModelMessage, until: float | None) -> None:

@@ -25,7 +25,7 @@ class DiscordContext:
     @property
     def me(self) -> int:
         """The bot's own id, once it is logged in."""
-        return self.client.user.id if self.client.user else 0
+        return self.rest.me
 
     def language_of(self, locale: discord.Locale) -> Language:
         """A person's own, as they have set it in Discord."""

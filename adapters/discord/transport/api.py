@@ -106,6 +106,11 @@ class DiscordApi:
 
     # -- messages ---------------------------------------------------------------------------------------------------
 
+    @property
+    def me(self) -> int:
+        """The bot's own id; 0 until it is logged in."""
+        return self._client.user.id if self._client.user else 0
+
     async def post(
         self,
         channel: str,
@@ -289,10 +294,9 @@ class DiscordApi:
     ) -> Sent | None:
         """Our message that says this, or has these buttons. Which nonce a message had cannot be asked."""
         wanted = {each.custom_id for each in buttons if each.custom_id}
-        me = self._client.user.id if self._client.user else 0
         newest = await self._again("read", channel, lambda: self._http.logs_from(int(channel), _LOOK))
         for message in newest:
-            ours = str(message["author"]["id"]) == str(me) and "interaction_metadata" not in message
+            ours = str(message["author"]["id"]) == str(self.me) and "interaction_metadata" not in message
             same = str(message.get("content") or "").strip() == content.strip() != ""
             if not ours or not ((same and not wanted) or wanted & custom_ids(message.get("components") or ())):
                 continue

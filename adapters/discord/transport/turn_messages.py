@@ -302,8 +302,7 @@ class TurnMessages:
             thread = await place_at(self._rest, self._client, int(message.thread))
         except GoneError:  # there never was one
             return
-        me = self._client.user.id if self._client.user else 0
-        if isinstance(thread, discord.Thread) and thread.owner_id == me and thread.name != name:
+        if isinstance(thread, discord.Thread) and thread.owner_id == self._rest.me and thread.name != name:
             await self._rest.rename(message.thread, name)
 
     async def typing(self) -> None:

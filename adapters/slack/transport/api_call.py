@@ -34,6 +34,7 @@ from adapters.slack.transport.errors import (
     refusal,
 )
 from adapters.slack.transport.rate_limits import Pacer, Shared
+from adapters.slack.transport.sessions import RENAME, SESSION
 from bot.waiting import Sleep
 
 
@@ -94,7 +95,7 @@ LONGEST_WAIT = 60.0
 CALL_SECONDS = 10.0
 ASK_AGAIN_SECONDS = 600.0  # for a scope that was missing: somebody may have added it
 _REMEMBERED = 1_000
-OPTIONAL = frozenset({"agents.sessions.setStatus", "agents.sessions.rename"})  # of agents only: nothing is missed
+_OPTIONAL = frozenset({SESSION, RENAME})  # of agents only: nothing is missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,5 +297,5 @@ class _Absent:
             self._passing[error.method, channel] = (now + ASK_AGAIN_SECONDS, error)
         if (error.method, error.code) not in self._said:
             self._said.add((error.method, error.code))
-            if error.method not in OPTIONAL:
+            if error.method not in _OPTIONAL:
                 log.warning("Slack does not let us use %s; doing without", error)
