@@ -37,6 +37,8 @@ from tests.fakes.qdrant import KEY, Drop, FakeQdrant, Order, Refuse
 
 EMBEDDERS = {"hash": 32, "newer": 48}  # the documents are re-indexed with the second in the middle of a run
 SECTIONS = 3
+KINDS = {"add", "ask", "shown", "forget", "vote", "digest"}  # a run lasts until each has been done
+PATIENCE = 60.0  # seconds after which a kind that was never done is a failure
 PLANS = 6  # documents that are replaced and forgotten again and again
 _TRIES = 10
 OFF = "+600"  # seconds that the clock of one process is wrong
@@ -376,6 +378,9 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                 async with _going(*work) as going:
                     await asyncio.wait(going, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
                     await going[-1]
+                    async with asyncio.timeout(PATIENCE):
+                        while not report.done.keys() >= KINDS and not any(task.done() for task in going[:-1]):
+                            await asyncio.sleep(0.05)
                     for task in going:
                         if task.done():
                             task.result()
