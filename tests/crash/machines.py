@@ -380,7 +380,7 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                     await going[-1]
                     async with asyncio.timeout(PATIENCE):
                         while not report.done.keys() >= KINDS and not any(task.done() for task in going[:-1]):
-                            await asyncio.sleep(0.05)
+                            await asyncio.wait(going, timeout=0.05, return_when=asyncio.FIRST_EXCEPTION)
                     for task in going:
                         if task.done():
                             task.result()

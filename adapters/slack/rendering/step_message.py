@@ -176,7 +176,7 @@ class StepMessage:
         self._told: TaskCards = ()  # what the stream surely has
         self._titled = ""  # how the stream's plan is called
         self._shown: Sequence[str] | None = None  # the lines it has as a text, where they are known
-        self._refused = False  # it was surely not posted
+        self._unsent = False  # it was surely not posted
 
     async def show(
         self, cards: TaskCards, thinking: str | None, *, title: str, final: bool, stream: bool, plain: bool
@@ -209,12 +209,18 @@ class StepMessage:
         turn, data = self._turn, {"stream": stream, "placeholder": not cards}
         post = Post(turn.id, "steps", self._number, turn.place, turn.thread, data=data)
         before = await turn.bot.outbox.reserve(post)
-        if before is not None:
-            await self._take_up(before, cards, thinking, final=final, plain=plain)
-        elif stream:
-            await self._start(_or_thinking(cards, thinking))
-        if not self.ts:
-            await self._say(_lines(cards, thinking), plain=plain, maybe_sent=before is not None and not self._refused)
+        if self._unsent:
+            before = None
+        try:
+            if before is not None:
+                await self._take_up(before, cards, thinking, final=final, plain=plain)
+            elif stream:
+                await self._start(_or_thinking(cards, thinking))
+            if not self.ts:
+                await self._say(_lines(cards, thinking), plain=plain, maybe_sent=before is not None)
+        except NotSent:
+            self._unsent = before is None and not self.stray
+            raise
         self._post = post
         await self._placed(placeholder=not cards)
 
@@ -232,7 +238,7 @@ class StepMessage:
                 ticket=self._turn.opening,
             )
         except RefusedError:
-            self._refused = True
+            self._unsent = True
             raise
         except (UnreachableError, asyncio.CancelledError):
             self.stray = True

@@ -41,7 +41,7 @@ ROLL_SECONDS = 240.0  # Slack ends a stream after about five minutes
 CARDS = 40  # in one message; Slack takes 50 (centaur PR 469)
 WHOLE_SECONDS = 1.0  # that an answer waits for its steps to be as they stay
 IN_VIEW_SECONDS = 12.0  # that it waits for them to be there, beside their turn at Slack's pace: a try and the next one
-BUSY_SECONDS = 30.0  # for that turn; with more in front of them, steps are left out and the answer comes
+BUSY_SECONDS = 5.0  # for that turn; with more in front of them, steps are left out and the answer comes
 AGAIN = 3  # times that the last write is tried again
 BYTES = 9_000  # of text in one message; Slack takes about 10,600 (openclaw PR 143882)
 
