@@ -7,7 +7,6 @@ from typing import Protocol, get_args
 from retrieval.i18n import Language, Text
 from retrieval.types import Branch, Candidates, Indexed, Passage, Point, Probe, Scored, SparseVector, Vector, View
 
-BRANCHES: tuple[Branch, ...] = get_args(Branch)
 USING: Mapping[Branch, str] = {"dense": "default", "words": "text-sparse", "ngrams": "text-ngram"}
 
 KEYWORDS = ("collection", "document_id", "scope", "language")
