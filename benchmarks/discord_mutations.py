@@ -452,6 +452,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/rendering/test_markdown.py",),
     ),
     (
+        "Discord: a thread does not keep the words that its question had before",
+        "adapters/discord/turn_view.py",
+        ("claimed.retaken and not claimed.answered", "False"),
+        (f"{DISCORD}/test_adapter.py::test_a_thread_does_not_keep_the_words_that_its_question_had_before",),
+    ),
+    (
         "Discord: plain text is escaped",
         "adapters/discord/rendering/markdown.py",
         ('    return neutral(_FIRST.sub(r"\\1\\\\\\2", _SIGNS.sub(_escape, text)))\n', "    return neutral(text)\n"),
