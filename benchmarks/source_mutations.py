@@ -627,6 +627,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{LIVING}::test_an_edit_that_a_platform_does_not_take_waits_and_is_made_later",),
     ),
     (
+        "Withdrawn: an answer that could not be put in order is, later",
+        "bot/turns/queue.py",
+        ("        await self._rows.show_due(now)\n", ""),
+        (f"{LIVING}::test_what_is_forgotten_leaves_an_answer_later_also_where_answers_stay_as_they_are",),
+    ),
+    (
         "Withdrawn: words of a page in what is said of its change",
         "bot/turns/withdrawal.py",
         ("if len(changes) < len(answered.changes):", "if False:"),
