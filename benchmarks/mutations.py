@@ -2319,6 +2319,12 @@ MUTATIONS = (
         (f"{SLACK}/test_audience.py::test_of_an_organisation_the_workspaces_of_an_account_decide",),
     ),
     Mutation(
+        "Slack: who reads a channel that is opened or closed is asked anew",
+        "adapters/slack/adapter.py",
+        ('                    slack.ask_anew(str(event.get("channel")))\n', "                    pass\n"),
+        (f"{SLACK}/test_adapter.py::test_a_channel_that_is_opened_or_closed_is_read_by_others_at_once",),
+    ),
+    Mutation(
         "Slack: no acknowledgement is longer than Socket Mode takes",
         "adapters/slack/commands.py",
         ("        if fits(acked):", "        if True:"),
