@@ -1924,6 +1924,12 @@ MUTATIONS = (
         (f"{SLACK}/test_home.py::test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_question",),
     ),
     Mutation(
+        "Slack: a turn is shown at work when another one ends in its thread",
+        "adapters/slack/turn_view.py",
+        ("            self._slack.signs_ended(self._place.channel, self._thread)\n", ""),
+        (f"{SLACK}/test_sessions.py::test_of_two_turns_in_a_thread_the_last_one_ends_the_session",),
+    ),
+    Mutation(
         "Slack: only whoever asked stops an answer",
         "bot/store/turns.py",
         ("if row.author == author and _age", "if _age"),
