@@ -37,6 +37,10 @@ CANCELLED = (
 AUDIENCES = "tests/hostile/test_disclosure.py::test_llm02_the_audience_decides_what_is_read"
 FORGOTTEN = "tests/hostile/test_disclosure.py::test_llm02_what_is_forgotten_or_narrowed_during_a_turn_is_not_quoted"
 OBEDIENT = "tests/hostile/test_injection.py::test_an_obedient_model_is_contained"
+HIDDEN_ROWS = (
+    "tests/retrieval/loaders/test_tables.py::"
+    "test_rows_and_columns_that_are_hidden_are_not_read_and_those_that_are_filtered_or_folded_are"
+)
 SLOW_FILE = "tests/hostile/test_uploads.py::test_llm06_a_slow_file_costs_what_it_may_and_no_more"
 WORDS = "tests/hostile/test_words.py"
 REACT_CALLS = "tests/agent/strategies/test_react_calls.py"
@@ -255,6 +259,24 @@ MUTATIONS = (
         "retrieval/loaders/implied/web.py",
         ("    mark_superscripts(soup)\n", ""),
         ("tests/retrieval/loaders/implied/test_web.py::test_a_raised_figure_is_no_digit_of_the_number_before_it",),
+    ),
+    Mutation(
+        "hidden rows and columns are not read",
+        "retrieval/loaders/office.py",
+        ("    return bool(_HIDDEN.search(looks)) and not _FOLDED.search(looks)\n", "    return False\n"),
+        (HIDDEN_ROWS,),
+    ),
+    Mutation(
+        "rows that are only filtered are read",
+        "retrieval/loaders/office.py",
+        (" and not any(last in some for some in filtered)", ""),
+        (HIDDEN_ROWS,),
+    ),
+    Mutation(
+        "hidden slides are not read",
+        "retrieval/loaders/office.py",
+        ('b"" if one[1] in hidden else one[0]', "one[0]"),
+        ("tests/retrieval/loaders/test_loader.py::test_a_hidden_slide_is_not_read_nor_are_its_notes",),
     ),
     Mutation(
         "files: two columns of a page are not read across for a table above them",
