@@ -72,7 +72,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: a thread gives up the words of a question that is taken back",
         "adapters/discord/turn_view.py",
-        ("            await self._saying.unname()\n", "            pass\n"),
+        ("        await self._unname()\n", "        pass\n"),
         (f"{DISCORD}/test_adapter.py::test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go",),
     ),
     (

@@ -476,7 +476,7 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a page says beside its words."""
+    """A page beside its words: where it leads, and what it says to robots."""
 
     links: tuple[str, ...] = ()
     canonical: str = ""
@@ -512,7 +512,7 @@ def _said_of(url: str, body: bytes) -> _Said:
 
 
 def _address(url: str, base: str, link: str) -> str:
-    """What a link on a page leads to; "": nowhere on the web."""
+    """The address that a link on a page leads to; "": nowhere on the web."""
     with suppress(ValueError):
         target = _plain(urljoin(urljoin(url, base), link.strip()))
         if target.startswith(("http://", "https://")):
