@@ -72,7 +72,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: a thread gives up the words of a question that is taken back",
         "adapters/discord/turn_view.py",
-        ("            await self._saying.unname()\n", "            pass\n"),
+        ("        await self._unname()\n", "        pass\n"),
         (f"{DISCORD}/test_adapter.py::test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go",),
     ),
     (
@@ -450,6 +450,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "adapters/discord/rendering/markdown.py",
         ('    return _CALL.sub("<\\u200b", without_pings(text))\n', "    return text\n"),
         (f"{DISCORD}/rendering/test_markdown.py",),
+    ),
+    (
+        "Discord: a thread does not keep the words that its question had before",
+        "adapters/discord/turn_view.py",
+        ("claimed.retaken and not claimed.answered", "False"),
+        (f"{DISCORD}/test_adapter.py::test_a_thread_does_not_keep_the_words_that_its_question_had_before",),
     ),
     (
         "Discord: plain text is escaped",

@@ -37,6 +37,10 @@ CANCELLED = (
 AUDIENCES = "tests/hostile/test_disclosure.py::test_llm02_the_audience_decides_what_is_read"
 FORGOTTEN = "tests/hostile/test_disclosure.py::test_llm02_what_is_forgotten_or_narrowed_during_a_turn_is_not_quoted"
 OBEDIENT = "tests/hostile/test_injection.py::test_an_obedient_model_is_contained"
+HIDDEN_ROWS = (
+    "tests/retrieval/loaders/test_tables.py::"
+    "test_rows_and_columns_that_are_hidden_are_not_read_and_those_that_are_filtered_or_folded_are"
+)
 SLOW_FILE = "tests/hostile/test_uploads.py::test_llm06_a_slow_file_costs_what_it_may_and_no_more"
 WORDS = "tests/hostile/test_words.py"
 REACT_CALLS = "tests/agent/strategies/test_react_calls.py"
@@ -255,6 +259,24 @@ MUTATIONS = (
         "retrieval/loaders/implied/web.py",
         ("    mark_superscripts(soup)\n", ""),
         ("tests/retrieval/loaders/implied/test_web.py::test_a_raised_figure_is_no_digit_of_the_number_before_it",),
+    ),
+    Mutation(
+        "hidden rows and columns are not read",
+        "retrieval/loaders/office.py",
+        ("    return bool(_HIDDEN.search(looks)) and not _FOLDED.search(looks)\n", "    return False\n"),
+        (HIDDEN_ROWS,),
+    ),
+    Mutation(
+        "rows that are only filtered are read",
+        "retrieval/loaders/office.py",
+        (" and not any(last in some for some in filtered)", ""),
+        (HIDDEN_ROWS,),
+    ),
+    Mutation(
+        "hidden slides are not read",
+        "retrieval/loaders/office.py",
+        ('b"" if one[1] in hidden else one[0]', "one[0]"),
+        ("tests/retrieval/loaders/test_loader.py::test_a_hidden_slide_is_not_read_nor_are_its_notes",),
     ),
     Mutation(
         "files: two columns of a page are not read across for a table above them",
@@ -1924,6 +1946,12 @@ MUTATIONS = (
         (f"{SLACK}/test_home.py::test_a_conversation_begins_with_a_suggestion_and_is_named_by_its_question",),
     ),
     Mutation(
+        "Slack: a turn is shown at work when another one ends in its thread",
+        "adapters/slack/turn_view.py",
+        ("            self._slack.signs_ended(self._place.channel, self._thread)\n", ""),
+        (f"{SLACK}/test_sessions.py::test_of_two_turns_in_a_thread_the_last_one_ends_the_session",),
+    ),
+    Mutation(
         "Slack: only whoever asked stops an answer",
         "bot/store/turns.py",
         ("if row.author == author and _age", "if _age"),
@@ -2317,6 +2345,12 @@ MUTATIONS = (
         "adapters/slack/audience.py",
         ('{user.get("team_id"), *listed}', '{user.get("team_id")}'),
         (f"{SLACK}/test_audience.py::test_of_an_organisation_the_workspaces_of_an_account_decide",),
+    ),
+    Mutation(
+        "Slack: who reads a channel that is opened or closed is asked anew",
+        "adapters/slack/adapter.py",
+        ('                    slack.ask_anew(str(event.get("channel")))\n', "                    pass\n"),
+        (f"{SLACK}/test_adapter.py::test_a_channel_that_is_opened_or_closed_is_read_by_others_at_once",),
     ),
     Mutation(
         "Slack: no acknowledgement is longer than Socket Mode takes",

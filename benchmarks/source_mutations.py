@@ -627,6 +627,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{LIVING}::test_an_edit_that_a_platform_does_not_take_waits_and_is_made_later",),
     ),
     (
+        "Withdrawn: an answer that could not be put in order is, later",
+        "bot/turns/queue.py",
+        ("        await self._rows.show_due(now)\n", ""),
+        (f"{LIVING}::test_what_is_forgotten_leaves_an_answer_later_also_where_answers_stay_as_they_are",),
+    ),
+    (
         "Withdrawn: words of a page in what is said of its change",
         "bot/turns/withdrawal.py",
         ("if len(changes) < len(answered.changes):", "if False:"),
@@ -823,5 +829,23 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         SYNC,
         ('page.ref, FollowedPage("", copy.id))', "page.ref, FollowedPage(page.version, copy.id))"),
         (f"{SITE}::test_a_move_that_is_cut_short_is_done_by_the_next_look",),
+    ),
+    (
+        "Website: what no search engine is to show is left out",
+        WEBSITE,
+        ("        if len(silent) <= len(pages) / 2:", "        if not pages:"),
+        (f"{SITE}::test_a_page_that_no_search_engine_is_to_show_is_left_out_unless_none_is",),
+    ),
+    (
+        "Website: a site that search engines are to leave out is read",
+        WEBSITE,
+        ("        if len(silent) <= len(pages) / 2:", "        if pages:"),
+        (f"{SITE}::test_a_page_that_no_search_engine_is_to_show_is_left_out_unless_none_is",),
+    ),
+    (
+        "Website: a wrong original takes no page with it",
+        WEBSITE,
+        ("            and _last_name(original) == _last_name(url)\n", ""),
+        (f"{SITE}::test_of_a_page_and_its_copies_the_original_is_read",),
     ),
 )

@@ -577,4 +577,13 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ('    @core.sio.on("log")', '    @core.sio.on("nothing")'),
         (f"{BROWSERS}::test_a_browser_writes_nothing_into_the_log",),
     ),
+    (
+        "Web: of an answer that was taken back it is known",
+        "adapters/web/channel/digest.py",
+        ("await context.board.amend(confirm.id, taken_back)", "await context.board.drop([confirm])"),
+        (
+            "tests/adapters/test_card_replies.py::"
+            "test_what_is_written_after_an_answer_was_taken_back_is_not_added_to_it",
+        ),
+    ),
 )  # fmt: skip

@@ -8,6 +8,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 import discord
@@ -70,6 +71,7 @@ class DiscordThread(ThreadView):
         self._bot = bot
         self._turn = claimed.id
         self._edited = claimed.edits > 0
+        self._perhaps_reworded = claimed.retaken and not claimed.answered
         self._language = language
         self._clock = clock
         self._sleep = sleep
@@ -126,14 +128,20 @@ class DiscordThread(ThreadView):
         """Nothing of this turn goes on after this. Without an answer the steps stay for whoever takes the turn up."""
         await self._quiet()
         await (self._steps.finish(FINISH_SECONDS) if self._answered else self._steps.abandon(ABANDON_SECONDS))
+        if self._answered and self._perhaps_reworded:
+            with suppress(UnreachableError):
+                await self._unname(unless_asked=True)
 
     async def remove(self) -> None:
         """See `adapters.port.TurnView.remove`. A thread stays, as others may have written there, but not its name.
         Raises StoreError."""
         self._saying.resume(await self._bot.outbox.of(self._turn))
         await self._delete([post for kind in ("steps", "answer", "notice") for post in self._saying.parts(kind)])
+        await self._unname()
+
+    async def _unname(self, *, unless_asked: bool = False) -> None:
         try:
-            await self._saying.unname()
+            await self._saying.unname(unless_asked=unless_asked)
         except UnreachableError:
             raise
         except DiscordError as error:

@@ -229,6 +229,8 @@ class SlackAdapter:
                 return await next()
             if isinstance(event := body.get("event"), Mapping):
                 around.came(event)
+                if str(event.get("subtype") or "").startswith(("channel_", "group_")):  # such as of its opening
+                    slack.ask_anew(str(event.get("channel")))
             try:
                 await _stir(context, event, us)
                 await self._take(seen(body, us), context, questions, around)

@@ -152,6 +152,7 @@ class SlackThread(TurnView):
                 await self._steps.finish(FINISH_SECONDS, self._posted)
             else:
                 await self._steps.abandon(ABANDON_SECONDS)
+            self._slack.signs_ended(self._place.channel, self._thread)
 
     async def remove(self) -> None:
         """See `TurnView.remove`. Raises StoreError."""
@@ -178,18 +179,27 @@ class SlackThread(TurnView):
     # -- signs of life ----------------------------------------------------------------------------------------------
 
     async def _live(self) -> None:
-        since = self._clock()
-        async with beside(self._begin_session()) as session:
-            async with beside(self._sign(session)) as first:
-                done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
-                if not done:
-                    self._steps.wait(0)
-                if not await first:
-                    self._steps.wait(0)
-            while True:
-                await self._sleep(REFRESH_SECONDS)
-                if not await self._sign(session):
-                    self._steps.wait(round(self._clock() - since))
+        with self._slack.at_work(self._place.channel, self._thread) as ended:
+            since = self._clock()
+            async with beside(self._begin_session()) as session:
+                async with beside(self._sign(session)) as first:
+                    done, _ = await asyncio.wait({first}, timeout=SIGN_SECONDS)
+                    if not done:
+                        self._steps.wait(0)
+                    if not await first:
+                        self._steps.wait(0)
+                while True:
+                    await self._until_refresh(ended)
+                    if not await self._sign(session):
+                        self._steps.wait(round(self._clock() - since))
+
+    async def _until_refresh(self, ended: asyncio.Event) -> None:
+        waits = [asyncio.ensure_future(one) for one in (self._sleep(REFRESH_SECONDS), ended.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await stopped(*waits)
+        ended.clear()
 
     async def _sign(self, session: asyncio.Task[bool]) -> bool:
         """Whether Slack shows that the turn is at work: by a status, or where that is refused by its session."""

@@ -13,7 +13,7 @@ import json
 import re
 import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -75,13 +75,16 @@ _NOT_NOW = Text(en="It could not be read: {why}.", ja="読み込めませんで�
 
 @dataclass(slots=True)
 class _Page:
-    """A page as it is remembered between two looks: its validators, what it leads to, and what it said."""
+    """A page as it is remembered between two looks: its validators, what it leads to, what it said, the address that it
+    calls its own (`canonical`), and whether search engines are to leave it out (`noindex`)."""
 
     etag: str = ""
     modified: str = ""
     version: str = ""
     suffix: str = ".html"
     links: list[str] = field(default_factory=list)
+    canonical: str = ""
+    noindex: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +165,26 @@ class _Visit:
 
     def _once(self) -> dict[str, SourcePage]:
         """A page at several addresses (with a question, a slash or index.html behind it, or without) counts once: at
-        the one that is known, else at the first."""
+        the one that is known, else at the first. What is only for who is on the site, or a copy, does not count."""
         at: dict[str, str] = {}
         for url in sorted(self._pages, key=lambda url: url not in self._known):
             at.setdefault(self._pages[url].version, url)
-        return {url: page for url, page in self._pages.items() if at[page.version] == url}
+        pages = {url: page for url, page in self._pages.items() if at[page.version] == url}
+        silent = {url for url in pages if self.seen[url].noindex}
+        if len(silent) <= len(pages) / 2:  # else the whole site is none for search engines, such as a team's own
+            pages = {url: page for url, page in pages.items() if url not in silent}
+        return {url: page for url, page in pages.items() if not self._is_copy(url, pages)}
+
+    def _is_copy(self, url: str, pages: Collection[str]) -> bool:
+        """Whether it is an older or other form of a page that is there, such as for another version: it names that as
+        the original, under the same last name. One that is wrong names the start page on all."""
+        original = self.seen[url].canonical
+        return (
+            original in pages
+            and original != url
+            and self.seen[original].canonical in ("", original)
+            and _last_name(original) == _last_name(url)
+        )
 
     def _kept(self) -> dict[str, SourcePage]:
         """Pages that cannot be had now are as they were; new ones are tried again. So are those that only they may have
@@ -300,22 +318,22 @@ class _Visit:
             if suffix is None:
                 return None
             version = hashlib.sha256(body).hexdigest()
-            links = await asyncio.to_thread(self._leads_to, answer.url, body) if suffix == ".html" else []
+            said = await asyncio.to_thread(_said_of, answer.url, body) if suffix == ".html" else _Said()
+            links = [here for link in said.links if self._ours(here := self._here(link))]
             self._bound(len(links), LINKS)
             self._bytes += len(body)
             if self._bytes > self._source._most_bytes:
                 raise SourceError(_TOO_BIG, n=self._source._most_bytes >> 20)
             headers = response.headers
-            page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix, links)
+            noindex = said.noindex or _is_noindex(headers.get("x-robots-tag", ""))
+            stamps = headers.get("etag", ""), headers.get("last-modified", "")
+            page = _Page(*stamps, version, suffix, links, self._here(said.canonical), noindex)
             await asyncio.to_thread((self._folder / version).write_bytes, body)
         self.seen[url] = page
         if page.modified:
             self._dates[url] = _day(page.modified)
         self._pages[url] = SourcePage(url, page.version, _name(url, page.suffix), url)
         return page
-
-    def _leads_to(self, url: str, body: bytes) -> list[str]:
-        return [here for link in _links(url, body) if self._ours(here := self._here(link))]
 
     def _here(self, url: str) -> str:
         """An address of this host by the scheme of the start page: many sites name both."""
@@ -456,31 +474,59 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
     return inner, pages
 
 
-class _Links(HTMLParser):
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A page beside its words: where it leads, and what it says to robots."""
+
+    links: tuple[str, ...] = ()
+    canonical: str = ""
+    noindex: bool = False
+
+
+class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
-        self.base = ""
+        self.links: list[str] = []
+        self.base = self.canonical = ""
+        self.noindex = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "a" and given.get("href") and "nofollow" not in (given.get("rel") or ""):
-            self.found.append(given["href"] or "")
+        given = {name: value or "" for name, value in attrs}
+        if tag == "a" and given.get("href") and "nofollow" not in given.get("rel", ""):
+            self.links.append(given["href"])
         elif tag == "base":
-            self.base = given.get("href") or ""
+            self.base = given.get("href", "")
+        elif tag == "link" and given.get("rel", "").lower() == "canonical":
+            self.canonical = given.get("href", "")
+        elif tag == "meta" and given.get("name", "").lower() == "robots":
+            self.noindex = self.noindex or _is_noindex(given.get("content", ""))
 
 
-def _links(url: str, body: bytes) -> list[str]:
-    reader = _Links()
+def _said_of(url: str, body: bytes) -> _Said:
+    reader = _Reader()
     with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
         reader.feed(body.decode(errors="replace"))
-    found = []
-    for link in reader.found:
-        with suppress(ValueError):
-            target = _plain(urljoin(urljoin(url, reader.base), link.strip()))
-            if target.startswith(("http://", "https://")):
-                found.append(quote(target, safe=":/?&=%#@!$'()*+,;~[]-._"))
-    return list(dict.fromkeys(found))
+    links = filter(None, (_address(url, reader.base, link) for link in reader.links))
+    canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
+    return _Said(tuple(dict.fromkeys(links)), canonical, reader.noindex)
+
+
+def _address(url: str, base: str, link: str) -> str:
+    """The address that a link on a page leads to; "": nowhere on the web."""
+    with suppress(ValueError):
+        target = _plain(urljoin(urljoin(url, base), link.strip()))
+        if target.startswith(("http://", "https://")):
+            return quote(target, safe=":/?&=%#@!$'()*+,;~[]-._")
+    return ""
+
+
+def _is_noindex(rules: str) -> bool:
+    """Of robots' rules those that are for all of them: `noindex, nofollow`."""
+    return not {rule.strip().lower() for rule in rules.split(",")}.isdisjoint({"noindex", "none"})
+
+
+def _last_name(url: str) -> str:
+    return urlsplit(url).path.rstrip("/").rpartition("/")[2]
 
 
 def _retry_after(response: httpx.Response, tried: int) -> float:

@@ -15,7 +15,7 @@ from bot.records import ChangedPage
 from bot.store.conversations import Conversation, answered, conversation, incoming
 from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import answers, changed_documents, documents, notices, sources, turns
-from bot.store.withdrawal import posted, rewrite, show_again
+from bot.store.withdrawal import posted, rewrite
 
 KEPT = timedelta(days=90)  # an older answer is left as it is
 AT_ONCE = 100
@@ -83,20 +83,6 @@ class ChangedDocuments(Store):
             return True
 
         return await change(self._engine, settle)
-
-    async def show_due(self, now: datetime) -> None:
-        """Answers that their platform would not take yet are shown again."""
-        wanted = select(answers.c.turn).where(answers.c.show_at <= now).limit(AT_ONCE)
-        due = [row.turn for row in await rows(self._engine, wanted)]
-        if not due:
-            return
-
-        def show(db: Connection) -> None:
-            db.execute(update(answers).where(answers.c.turn.in_(due)).values(show_at=None))
-            for turn in due:
-                show_again(db, turn, now)
-
-        await change(self._engine, show)
 
     async def listed(self, scopes: Collection[str], now: datetime) -> list[ChangedPage]:
         """The pages that answers rested on and that have changed since, the one with the most answers first: of

@@ -35,7 +35,7 @@ from bot.store.schema import answers, turns
 from bot.store.searches import forget_searches
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.store.withdrawal import empty_steps, posted, take_notices_back, withdraw_from
+from bot.store.withdrawal import empty_steps, posted, show_again, take_notices_back, withdraw_from
 from bot.types import EDITS, Claimed, Incoming, Place, Stopped
 from retrieval.text import normalise
 
@@ -43,6 +43,7 @@ State = Literal["waiting", "running", "answered", "done"]
 Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
 
 BESIDE = timedelta(minutes=1)  # for which the end of a showing may wait for the database, while the answer changes
+AT_ONCE = 100  # answers that wait to be put in order
 SIDE_BY_SIDE = 20  # answers that a process shows again at a time
 
 
@@ -242,6 +243,20 @@ class TurnStore:
         """Its answer stands in its thread as it was before, and could not be put in order there: again then."""
         later = update(answers).where(answers.c.turn == turn, posted(turn)).values(show_at=at)
         await execute(self._engine, later)
+
+    async def show_due(self, now: datetime) -> None:
+        """Answers that their platform would not take yet are shown again."""
+        wanted = select(answers.c.turn).where(answers.c.show_at <= now).limit(AT_ONCE)
+        due = [row.turn for row in await rows(self._engine, wanted)]
+        if not due:
+            return
+
+        def show(db: Connection) -> None:
+            db.execute(update(answers).where(answers.c.turn.in_(due)).values(show_at=None))
+            for turn in due:
+                show_again(db, turn, now)
+
+        await change(self._engine, show)
 
     async def release(self, turn: str, *, owner: str, now: datetime) -> None:
         """Give an open turn back, so that whoever looks for abandoned ones finds it at once."""

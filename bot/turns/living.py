@@ -65,7 +65,6 @@ class LivingAnswers:
 
     async def check(self) -> int:
         """Check the answers that rest on documents which changed; how many say something else now."""
-        await self._changes.show_due(datetime.now(UTC))
         checked = [await self._check(changed) for changed in await self._changes.due()]
         return sum(checked)
 

@@ -181,11 +181,14 @@ class TurnQueue:
         self._let_go(claimed)
 
     async def unfinished(self, platform: str) -> list[Incoming]:
-        """Questions of a platform that were claimed and never answered, because a process or a reply ended.
+        """Questions of a platform that were claimed and never answered, because a process or a reply ended, and those
+        whose answer is to be put in order by now (`show_later`).
 
         To be handed to `Turns.reply` at start and every few seconds: a dead process's lease passes only after 15 s.
         """
-        return await self._rows.unfinished(platform, now=self._clock(), held=self._held)
+        now = self._clock()
+        await self._rows.show_due(now)
+        return await self._rows.unfinished(platform, now=now, held=self._held)
 
     async def close(self) -> None:
         """Stop the heartbeat. What is still held is found by others when its lease passes."""

@@ -5,7 +5,7 @@ import datetime
 import io
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, BinaryIO
 
@@ -17,7 +17,7 @@ from openpyxl.utils import column_index_from_string  # type: ignore[import-untyp
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
-from retrieval.loaders.implied.drawings import boxes_of, with_diagrams
+from retrieval.loaders.implied.drawings import boxes_of, related, with_diagrams
 from retrieval.loaders.implied.web import mark_superscripts
 from retrieval.loaders.implied.word import plainly_written, written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
@@ -35,6 +35,18 @@ _CELL = re.compile(r"(?<!\\)\|")
 _BOLD = re.compile(r"\*\*[^*]+\*\*")
 _FIGURE = re.compile(r"\d")
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_LAST_COLUMN = 16_384  # of a sheet
+_ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
+_COLUMNS = re.compile(rb"<(?:\w+:)?col\b([^>]*)>")
+_NUMBER = re.compile(rb"\b(r|min|max)=[\"'](\d{1,7})[\"']")
+_HIDDEN = re.compile(rb"\bhidden=[\"'](?:1|true)[\"']")
+_FOLDED = re.compile(rb"\boutlineLevel=[\"'][1-9]")
+_FILTERED = re.compile(
+    rb"<(?:\w+:)?autoFilter\b[^>]*\bref=[\"'][A-Z]{1,3}(\d{1,7}):[A-Z]{1,3}(\d{1,7})[\"'][^>]*>\s*"
+    rb"<(?:\w+:)?filterColumn\b"
+)
+_HIDDEN_SLIDE = re.compile(rb"<p:sld\b[^>]*\bshow=[\"'](?:0|false)[\"']")
+_SLIDE = re.compile(rb"<p:sldId\b[^>]*\br:id=[\"']([^\"']+)[\"'][^>]*/>")
 _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _LITERAL = r"(?:\"[^\"]*\"|\\.|[¥￥$€£ ])*"
@@ -90,14 +102,22 @@ class _SpreadingConverter(HtmlConverter):
 
 
 def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
-    """Slides of a pptx in order, each under its title, with its notes; no title of the whole; its date."""
-    parts = with_diagrams(open_archive(data, ".pptx", limits))
+    """The slides of a pptx that are not hidden in order, each under its title, with its notes; no title of the whole;
+    its date."""
+    parts = _without_hidden_slides(with_diagrams(open_archive(data, ".pptx", limits)))
     parts["[Content_Types].xml"] = _SHOW.sub(b"presentation", parts.get("[Content_Types].xml", b""))
     said: set[bytes] = set()
     for name, part in parts.items():
-        if name.startswith("ppt/slides/"):
+        if name.startswith("ppt/slides/") and not _HIDDEN_SLIDE.search(part):
             parts[name] = _SHAPE.sub(lambda shape: _of_a_kind(b"" if _is_repeated(shape[0], said) else shape[0]), part)
     return _converted(_convert(PptxConverter, pack(parts), ".pptx").markdown), "", stated_by(parts)
+
+
+def _without_hidden_slides(parts: Mapping[str, bytes]) -> dict[str, bytes]:
+    show = "ppt/presentation.xml"
+    slides = related(parts, show)
+    hidden = {id.encode() for id, (_, part) in slides.items() if _HIDDEN_SLIDE.search(parts.get(part, b""))}
+    return {**parts, show: _SLIDE.sub(lambda one: b"" if one[1] in hidden else one[0], parts.get(show, b""))}
 
 
 def _is_repeated(shape: bytes, said: set[bytes]) -> bool:
@@ -152,8 +172,8 @@ def _tells_figures(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
-    """Every visible sheet of an xlsx file under its own heading, and its date. Formulas give the value last computed,
-    and a cell that was merged over several rows is a value of each."""
+    """Every visible sheet of an xlsx file under its own heading, without its hidden rows and columns, and its date.
+    Formulas give the value last computed, and a cell that was merged over several rows is a value of each."""
     archive = open_archive(data, ".xlsx", limits)
     archive |= {name: _LOOKS.sub(b"", part) for name, part in archive.items() if name == "xl/styles.xml"}
     with warnings.catch_warnings(action="ignore"):  # that there is no default style
@@ -167,14 +187,18 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
         sheet.reset_dimensions()  # the file's own claim may be wrong
         part = sheet._worksheet_path.lstrip("/")
         merged = _MergedCells(archive.get(part, b""))
+        hidden_rows, hidden_columns = _hidden(archive, part)
         rows: list[list[str]] = []
         for number, row in enumerate(sheet.iter_rows(), 1):
             cells = [_cell(cell.value, cell.number_format if cell.value is not None else "") for cell in row]
             while cells and not cells[-1]:
                 cells.pop()
             if cells:
-                rows.append(merged.spread(cells, number))
                 count += 1
+                cells = merged.spread(cells, number)
+                shown = [cell for column, cell in enumerate(cells, 1) if column not in hidden_columns]
+                if number not in hidden_rows and any(shown):
+                    rows.append(shown)
             if count > limits.rows + len(book.worksheets):
                 raise FileRefused("rows", limit=limits.rows)
         written = write_rows(rows)
@@ -182,6 +206,27 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
             parts.append(f"## {sheet.title}\n\n{said}")
             pairs += written.pairs
     return Written("\n\n".join(parts), tuple(pairs)), stated_by(archive)
+
+
+def _hidden(archive: Mapping[str, bytes], part: str) -> tuple[set[int], set[int]]:
+    """The rows and the columns of a sheet that somebody has hidden, from 1; not those that are only filtered or folded,
+    which whoever reads it has a button for."""
+    sheet, last = archive.get(part, b""), 0
+    tables = (archive.get(table, b"") for kind, table in related(archive, part).values() if kind == "table")
+    filtered = [range(int(first), int(end) + 1) for one in (sheet, *tables) for first, end in _FILTERED.findall(one)]
+    rows, columns = set[int](), set[int]()
+    for looks in _ROW.findall(sheet) if _HIDDEN.search(sheet) else ():
+        last = int(dict(_NUMBER.findall(looks)).get(b"r", last + 1))
+        if _is_hidden(looks) and not any(last in some for some in filtered):
+            rows.add(last)
+    for looks in filter(_is_hidden, _COLUMNS.findall(sheet)):
+        at = {name: int(number) for name, number in _NUMBER.findall(looks)}
+        columns.update(range(at.get(b"min", 1), min(at.get(b"max", 0), _LAST_COLUMN) + 1))
+    return rows, columns
+
+
+def _is_hidden(looks: bytes) -> bool:
+    return bool(_HIDDEN.search(looks)) and not _FOLDED.search(looks)
 
 
 class _MergedCells:

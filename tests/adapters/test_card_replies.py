@@ -32,7 +32,8 @@ from tests.fakes.slack import FakeSlack
 
 QUOTE = "> What is the limit for a hotel?\nFor which hotel?"
 WIKI, LIMIT, SATO = "It is in the wiki.", "The limit is 40,000 yen.", "Ask Sato if in doubt."
-UNASKED = frozenset({"Thanks!", "Thanks.", "Thank you!", "Is that all?", "!kotae help", QUOTE})
+LATE = "The form is in the drawer."  # below an answer that is no more
+UNASKED = frozenset({LATE, "Thanks!", "Thanks.", "Thank you!", "Is that all?", "!kotae help", QUOTE})
 SAVE, NO, ADD = "Save as the answer", "No", "Add to the answer"
 LAST, REPLACE, BACK = "Only the last one", "Replace the answer", "Take the answer back"
 
@@ -268,7 +269,8 @@ class WebRoom(Room):
         return press
 
     async def under_card(self) -> list[str]:
-        return [one.text for one in await self._said(self.card, "confirm")]
+        found = await self._said(self.card, "confirm")
+        return [one.text for one in found if "discarded" not in one.data]  # of which the page says so
 
     async def told(self) -> list[str]:
         return [one.text for one in await self._said(self.asked, "notice")]
@@ -564,6 +566,22 @@ async def test_no_answer_is_taken_back_that_was_changed_meanwhile(room: Room) ->
     await room.presses("The reply was deleted", BACK)
     await room.says("Thanks.")  # by when the button has been obeyed
     assert await room.answer() == "It was moved."
+
+
+async def test_what_is_written_after_an_answer_was_taken_back_is_not_added_to_it(room: Room) -> None:
+    await room.says(WIKI)
+    await room.presses("Save this reply", SAVE)
+    await room.wait_for("Saved")
+    said = await room.says(LIMIT)
+    await room.wait_for("Saved", "Add this reply")
+    await room.presses("Add this", REPLACE)
+    await room.wait_for("Saved", "Saved")
+    await room.deletes(said)
+    await room.wait_for("Saved", "The reply was deleted")
+    await room.presses("The reply was deleted", BACK)
+    await room.wait_for("Saved")
+    await room.says(LATE)
+    await room.wait_for("Saved")  # the next digest has its questions
 
 
 async def test_words_that_are_no_longer_there_are_not_lost_by_adding_to_them(room: Room) -> None:

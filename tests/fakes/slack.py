@@ -223,6 +223,15 @@ class FakeSlack:
         event = {"type": "member_joined_channel", "user": user, "channel": place.id, "team": TEAM, "inviter": "U1"}
         self._announce(place, event | {"channel_type": place.id[0], "event_ts": self.world.new_ts()})
 
+    async def converts(self, channel: str, kind: Literal["public", "private"], user: str = "U1") -> None:
+        """Makes a private channel public, or the other way. Source: docs.slack.dev, events, channel_convert_to_public."""
+        place = self._place(channel)
+        place.kind = kind
+        event = {"type": "message", "subtype": f"channel_convert_to_{kind}", "user": user, "channel": place.id}
+        ts = self.world.new_ts()
+        text = f"made this channel *{kind}*."
+        self._announce(place, event | {"text": text, "ts": ts, "event_ts": ts, "channel_type": place.type})
+
     async def opens_home(self, user: str, tab: Literal["home", "messages"] = "home") -> None:
         home = self.world.homes.get((self.app.id, user))
         event: Json = {"type": "app_home_opened", "user": user, "channel": self.dm(user), "tab": tab}

@@ -293,8 +293,10 @@ class TurnMessages:
         if post.message:
             await self._rest.delete(said.channel, post.message)
 
-    async def unname(self) -> None:
-        """Take the question's words from the name of the thread that was opened for it. Raises DiscordError."""
+    async def unname(self, *, unless_asked: bool = False) -> None:
+        """Take a question's words from the name of the thread that was opened for it; `unless_asked`: where they are
+        not those of the question now. New ones do not take their place: each name is told in the thread, by a message
+        that nobody can delete. Raises DiscordError."""
         message, name = self._message, _UNNAMED.to(self._language)
         if message.place.workspace == DIRECT or message.thread != message.message or written_in(message) != self.parent:
             return
@@ -302,7 +304,8 @@ class TurnMessages:
             thread = await place_at(self._rest, self._client, int(message.thread))
         except GoneError:  # there never was one
             return
-        if isinstance(thread, discord.Thread) and thread.owner_id == self._rest.me and thread.name != name:
+        right = (name, self._name()) if unless_asked else (name,)
+        if isinstance(thread, discord.Thread) and thread.owner_id == self._rest.me and thread.name not in right:
             await self._rest.rename(message.thread, name)
 
     async def typing(self) -> None:

@@ -7,8 +7,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -90,6 +90,7 @@ class SlackApi:
         self._me: Me | None = None
         self._people = Directory(self._call, clock=clock)
         self._sessions = Sessions(self._asked_of_session)
+        self._at_work: dict[tuple[str, str], set[asyncio.Event]] = {}
 
     async def __aenter__(self) -> Self:
         self.web.session = aiohttp.ClientSession(
@@ -318,6 +319,23 @@ class SlackApi:
         """Show what the bot does, for 2 minutes at most or until it posts; an empty text ends it."""
         arguments = {"channel_id": channel, "thread_ts": thread, "status": text}
         await self._call(_STATUS, arguments, most=2)
+
+    @contextmanager
+    def at_work(self, channel: str, thread: str) -> Iterator[asyncio.Event]:
+        """A turn shows signs of work in a thread; set when they have ended there with those of another turn."""
+        here, ended = self._at_work.setdefault((channel, thread), set()), asyncio.Event()
+        here.add(ended)
+        try:
+            yield ended
+        finally:
+            here.discard(ended)
+            if not here:
+                self._at_work.pop((channel, thread), None)
+
+    def signs_ended(self, channel: str, thread: str) -> None:
+        """A turn has ended its signs of work: Slack has one of each for a thread."""
+        for other in self._at_work.get((channel, thread), ()):
+            other.set()
 
     async def set_title(self, channel: str, thread: str, title: str) -> None:
         """Name a conversation with the bot, as the list of them shows it: its session, and a direct one itself."""

@@ -28,6 +28,12 @@ log = logging.getLogger(__name__)
 
 _HEARD = 50  # messages of a thread, among which the last confirmation is
 
+_NOT_SAVED = Text(en="Not saved.", ja="保存しませんでした。")
+_TAKEN_BACK = Text(
+    en="The answer was taken back. Its questions are open again.",
+    ja="回答を取り消しました。質問は未回答に戻っています。",
+)
+
 
 async def announce(context: WebContext, where: Place, card: Card, about: str) -> None:
     """Post the digest: its numbers, then a card a group. Raises StoreError; then the same call goes on."""
@@ -132,11 +138,10 @@ async def discard(context: WebContext, confirm: RoomMessage) -> None:
         if now is None:
             return None
         taken = card_replies.taken(now)
-        return said.text if taken is None else expert_answers.saved(taken, context.language), {**now, "done": True}
+        text = _NOT_SAVED.to(context.language) if taken is None else expert_answers.saved(taken, context.language)
+        return text, {**now, "done": True}
 
-    left = await context.board.amend(confirm.id, declined)
-    if left is not None and "discarded" in left.data:
-        await context.board.drop([left])
+    await context.board.amend(confirm.id, declined)
 
 
 async def teach(
@@ -174,6 +179,10 @@ async def opened(context: WebContext, card: RoomMessage) -> expert_answers.Opene
 
 async def save(context: WebContext, member: Member, confirm: RoomMessage, *, anew: bool = False) -> AnswerTaken:
     """Keep the replies that were asked about as the answer, or those of `card_replies.anew`. Raises StoreError."""
+
+    def taken_back(said: RoomMessage) -> tuple[str, card_replies.Confirmation]:
+        return _TAKEN_BACK.to(context.language), {**card_replies.taken_back(said.data), "done": True}
+
     confirms = await _confirms(context, confirm)
     now = card_replies.up_to_date(confirm.data, [one.data for one in confirms])
     meant = card_replies.anew(now) if anew else now
@@ -183,10 +192,10 @@ async def save(context: WebContext, member: Member, confirm: RoomMessage, *, ane
     if card is not None and not found and not confirm.data["done"]:
         refusal = await cards(context).take_back(_as_post(card), actor(member), meant)
         if refusal is None:
-            await context.board.drop([confirm])
+            await context.board.amend(confirm.id, taken_back)
         return AnswerTaken(refusal=refusal)
     if not any(found[len(earlier) :]):
-        await context.board.drop([confirm])
+        await discard(context, confirm)
         return AnswerTaken(refusal=expert_answers.DELETED)
     if card is None or confirm.data["done"]:
         return AnswerTaken(refusal=expert_answers.GONE)

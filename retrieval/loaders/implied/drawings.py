@@ -61,7 +61,7 @@ def with_diagrams(parts: Mapping[str, bytes]) -> dict[str, bytes]:
 def boxes_of(parts: Mapping[str, bytes], sheet: str) -> list[str]:
     """The words of each text box, shape and diagram on the `sheet` (its part of an xlsx), from top to bottom."""
     boxes: list[tuple[int, int, str]] = []
-    for kind, drawing in _related(parts, sheet).values():
+    for kind, drawing in related(parts, sheet).values():
         if kind == "drawing" and (root := _parsed(parts.get(drawing, b""))) is not None:
             for anchor in root:
                 row, column = (
@@ -75,7 +75,7 @@ def _said_in(parts: Mapping[str, bytes], drawing: str, element: Element) -> Iter
     if element.tag == f"{_SHEET_DRAWING}txBody":
         yield from filter(str.strip, ["\n".join(_lines(element))])
     elif element.tag == f"{_DIAGRAM}relIds":
-        points = _points(parts.get(_related(parts, drawing).get(element.get(f"{_RELATED}dm", ""), ("", ""))[1], b""))
+        points = _points(parts.get(related(parts, drawing).get(element.get(f"{_RELATED}dm", ""), ("", ""))[1], b""))
         yield from filter(None, ["\n".join(f"{'  ' * depth}- {words}" for depth, words in points)])
     elif element.tag != _FALLBACK:
         for inner in element:
@@ -93,7 +93,7 @@ def _is_said(run: Element) -> bool:
 
 def _points_of(parts: Mapping[str, bytes], name: str, drawn: bytes) -> list[Point]:
     found = _DATA.search(drawn)
-    _, data = _related(parts, name).get(found[1].decode("utf-8", "replace"), ("", "")) if found else ("", "")
+    _, data = related(parts, name).get(found[1].decode("utf-8", "replace"), ("", "")) if found else ("", "")
     return _points(parts.get(data, b""))
 
 
@@ -130,15 +130,15 @@ def _points(data: bytes) -> list[Point]:
     return points
 
 
-def _related(parts: Mapping[str, bytes], name: str) -> dict[str, tuple[str, str]]:
+def related(parts: Mapping[str, bytes], name: str) -> dict[str, tuple[str, str]]:
     """References of a part: by identifier the kind, and the name of the other part."""
     folder, file = posixpath.split(name)
-    related: dict[str, tuple[str, str]] = {}
+    references: dict[str, tuple[str, str]] = {}
     for found in _RELATIONSHIP.findall(parts.get(f"{folder}/_rels/{file}.rels", b"")):
         said = {key.decode(): value.decode("utf-8", "replace") for key, value in _ATTRIBUTE.findall(found)}
         target = posixpath.normpath(posixpath.join("/", folder, said.get("Target", ""))).lstrip("/")
-        related[said.get("Id", "")] = said.get("Type", "").rsplit("/", 1)[-1], target
-    return related
+        references[said.get("Id", "")] = said.get("Type", "").rsplit("/", 1)[-1], target
+    return references
 
 
 def _parsed(part: bytes) -> Element | None:

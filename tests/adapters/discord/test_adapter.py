@@ -269,6 +269,23 @@ async def test_an_edited_question_is_answered_in_its_new_words_only(tmp_path: Pa
         assert not finals(discord, asked, "Old.") and len(discord.replies(asked)) == 2
 
 
+@pytest.mark.parametrize("answered_before", [True, False])
+async def test_a_thread_does_not_keep_the_words_that_its_question_had_before(
+    answered_before: bool, tmp_path: Path
+) -> None:
+    held = Held("Old.")
+    players = (answers("Old."), answers()) if answered_before else (held, answers())
+    async with FakeDiscord() as discord, bot(discord, tmp_path, *players):
+        asked = await discord.says("general", "ann", "@kotae How long do refunds of Acme take?")
+        await discord.wait_for(lambda: finals(discord, asked, "Old.") if answered_before else held.begun.is_set())
+        await discord.wait_for(lambda: discord.place(asked).name == "How long do refunds of Acme take?")
+        await discord.edits(asked, "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        await discord.wait_for(lambda: discord.place(asked).name == "Question")
+        told = [each.content for each in discord.world.in_place(asked)]
+        assert not [text for text in told if "How long" in text], "a name is told where nobody can delete it"
+
+
 async def test_a_mention_added_by_an_edit_is_a_question(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path):
         asked = await discord.says("general", "ann", "How long do refunds take?")

@@ -50,6 +50,19 @@ async def test_a_direct_message_needs_no_mention_and_reads_its_own_place(tmp_pat
         )
 
 
+async def test_a_channel_that_is_opened_or_closed_is_read_by_others_at_once(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        for kind, its in (
+            ("public", TEAM),
+            ("private", TEAM | {f"place:slack:{slack_world.TEAM}:C1"}),
+            ("public", TEAM),
+        ):
+            await slack.converts("C1", kind)  # type: ignore[arg-type]
+            asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+            await slack.wait_for(answered(slack, asked))
+            assert {one for one in here.player.readers[-1].scopes if not one.startswith("thread:")} == its
+
+
 async def test_a_thread_is_a_conversation_and_others_are_context(tmp_path: Path) -> None:
     async with FakeSlack() as slack, bot(slack, tmp_path) as here:
         asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")

@@ -155,17 +155,17 @@ async def test_an_answer_that_is_only_put_in_order_makes_no_session_of_an_old_th
         assert stage.shown == ["31 days."] and len(stage.fake.journal.calls(SESSION)) == before
 
 
-async def test_of_two_turns_in_a_thread_the_last_one_ends_the_session() -> None:
-    async with staged(sessions=True, without=STREAMS) as stage:
-        first, second = stage.view("off"), stage.view("off", turn="turn-2")
+@pytest.mark.parametrize("without", [(), STREAMS], ids=["streams", "edits"])
+async def test_of_two_turns_in_a_thread_the_last_one_ends_the_session(without: tuple[str, ...]) -> None:
+    async with staged(sessions=True, without=without) as stage:
+        first, second = stage.view(), stage.view("off", turn="turn-2")
         for view in (first, second):
             await view.begin()
         await stage.fake.wait_for(lambda: len(stage.calls(SESSION)) == 2)
+        await stage.step(first, TURN[0])
         await first.answer(ANSWER)
-        assert at_work(stage)
-        await first.close()  # which clears the status
-        await stage.hours.advance(15)
-        await stage.fake.wait_for(lambda: at_work(stage))
+        await first.close()  # which ends the status, and with a stream the session
+        await stage.fake.wait_for(lambda: at_work(stage) and stage.status == "is thinking…")  # at once
         await second.answer(Answered("Yes.", turn="turn-2"))
         await second.close()
         assert not at_work(stage)

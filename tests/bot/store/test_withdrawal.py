@@ -14,7 +14,6 @@ from bot.access import scope_of
 from bot.records import DocumentRow
 from bot.store import turns as store_turns
 from bot.store import withdrawal
-from bot.store.changed_documents import ChangedDocuments
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import change, rows
@@ -197,8 +196,8 @@ async def test_what_is_withdrawn_while_an_answer_is_being_posted_leaves_it_right
     for turn, posted in (("1" * 32, True), ("2" * 32, False)):
         await home.answered(turn, GENERAL, "public", posted=posted, shown=False)
     await home.forget(PLAN)
-    changes = ChangedDocuments(home.engine)
-    await changes.show_due(datetime.now(UTC))
+    inbox = TurnStore(home.engine)
+    await inbox.show_due(datetime.now(UTC))
     assert await home.states() == {"1" * 32: "answered", "2" * 32: "answered"}
     assert not await home.left()  # they are theirs who show them
     for turn in ("1" * 32, "2" * 32):
@@ -206,7 +205,7 @@ async def test_what_is_withdrawn_while_an_answer_is_being_posted_leaves_it_right
     assert await home.states() == {"1" * 32: "answered", "2" * 32: "done"}  # nothing is posted of the other
     (left,) = await home.left()
     await home.shows_again(left)
-    await changes.show_due(datetime.now(UTC))
+    await inbox.show_due(datetime.now(UTC))
     assert await home.states() == {"1" * 32: "done", "2" * 32: "done"}
 
 

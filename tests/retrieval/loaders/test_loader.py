@@ -266,6 +266,25 @@ async def test_the_foot_of_slides_is_read_once_and_their_numbers_are_not(loader:
     ]
 
 
+async def test_a_hidden_slide_is_not_read_nor_are_its_notes(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    for number in (1, 2, 3):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = f"Goals {number}"
+        slide.notes_slide.notes_text_frame.text = f"Notes {number}"
+        foot = slide.shapes.add_textbox(0, 5_000_000, 100, 100)
+        foot.text_frame.text = "Northwind"
+        foot._element.nvSpPr.nvPr.get_or_add_ph().set("type", "ftr")
+    deck.slides[0]._element.set("show", "0")
+    file = io.BytesIO()
+    deck.save(file)
+    markdown = (await loader.load("a.pptx", file.getvalue())).markdown
+    assert [line for line in markdown.split("\n") if line] == [
+        *("# Goals 2", "Northwind", "### Notes:", "Notes 2"),
+        *("# Goals 3", "### Notes:", "Notes 3"),
+    ]
+
+
 @pytest.mark.parametrize("kind", ["slideshow", "template"])
 async def test_shows_and_templates_are_read_like_slides_and_macros_do_not_matter(loader: Loader, kind: str) -> None:
     after = io.BytesIO()

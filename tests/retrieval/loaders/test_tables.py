@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import openpyxl  # type: ignore[import-untyped]
 import pytest
+from openpyxl.worksheet.filters import AutoFilter  # type: ignore[import-untyped]
+from openpyxl.worksheet.table import Table  # type: ignore[import-untyped]
+from openpyxl.worksheet.worksheet import Worksheet  # type: ignore[import-untyped]
 
 from retrieval.loaders.json import read_json, read_json_lines
 from retrieval.loaders.limits import KIB, FileRefused, ParsingLimits
@@ -229,6 +232,44 @@ def test_sheets_are_sections_and_rows_are_lines() -> None:
         "## 社員\n\n2026年度 社員一覧\n\n- 名前: 佐藤, 入社日: 2020-04-01, 率: 30\n\n## FAQ\n\nQ: 締め日は？\nA: 毎月5日"
     )
     assert written.pairs == (QAPair("締め日は？", "毎月5日"),)
+
+
+def test_rows_and_columns_that_are_hidden_are_not_read_and_those_that_are_filtered_or_folded_are() -> None:
+    def shown(change: Callable[[Worksheet], None]) -> str:
+        book = openpyxl.Workbook()
+        for row in (["Name", "Pay", "Team"], ["Ann", 900, "Sales"], ["Bob", 800, "IT"], ["Cy", 700, "IT"]):
+            book.active.append(row)
+        book.active.merge_cells("C3:C4")
+        change(book.active)
+        file = io.BytesIO()
+        book.save(file)
+        return read_workbook(file.getvalue(), LIMITS)[0].markdown.partition("\n\n")[2]
+
+    def hides(sheet: Worksheet) -> None:
+        sheet.row_dimensions[3].hidden = True
+        sheet.column_dimensions["B"].hidden = True
+
+    def filters(sheet: Worksheet) -> None:
+        hides(sheet)
+        sheet.auto_filter.ref = "A1:C4"
+        sheet.auto_filter.add_filter_column(2, ["Sales"])
+
+    def filters_a_table(sheet: Worksheet) -> None:
+        hides(sheet)
+        table = Table(displayName="Staff", ref="A1:C4")
+        table.autoFilter = AutoFilter("A1:C4")
+        table.autoFilter.add_filter_column(2, ["Sales"])
+        sheet.add_table(table)
+
+    def folds(sheet: Worksheet) -> None:
+        sheet.row_dimensions.group(3, 3, hidden=True)
+        sheet.column_dimensions.group("B", "B", hidden=True)
+
+    lines = ["- Name: Ann, Pay: 900, Team: Sales", "- Name: Bob, Pay: 800, Team: IT", "- Name: Cy, Pay: 700, Team: IT"]
+    without_pay = [re.sub(", Pay: [0-9]+", "", line) for line in lines]
+    assert shown(hides).splitlines() == [without_pay[0], without_pay[2]]  # what was merged stands in what is left
+    assert shown(filters).splitlines() == shown(filters_a_table).splitlines() == without_pay
+    assert shown(folds).splitlines() == lines
 
 
 def test_numbers_have_their_units_and_durations_are_hours() -> None:

@@ -449,12 +449,14 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         assert "“鍵はどこ？”" in confirm.text and confirm.thread == second.id and no.thread == second.id
         await here.adapter.discard(AKI, confirm.id)
         gone = await here.said("Under the mat.", AKI, thread=second.id)
-        (confirm,) = await here.thread(second, "confirm")
+        (_, confirm) = await here.thread(second, "confirm")
         await here.adapter.delete(AKI, gone.id)
         assert (await here.adapter.save(BEN, confirm.id)).refusal is expert_answers.DELETED
-        assert await here.thread(second, "confirm") == []
+        assert [(one.text, one.data["done"]) for one in await here.thread(second, "confirm")] == [
+            ("Not saved.", True)
+        ] * 2
         await here.said("受付にあります。", AKI, thread=second.id)
-        (confirm,) = await here.thread(second, "confirm")
+        (*_, confirm) = await here.thread(second, "confirm")
         assert (await here.adapter.save(BEN, confirm.id)).told == 1
         assert (await here.adapter.save(BEN, confirm.id)).refusal is not None
         (told,) = await until(lambda: here.thread(key, "notice"))
@@ -462,7 +464,7 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         await here.quiet()
         assert (await here.board.get(BEN, confirm.id)).text == "Saved as the answer. Threads that are told: 1."
         await here.said("At the gate.", BEN, thread=second.id)  # the answer is somebody else's
-        _, anew = await here.thread(second, "confirm")
+        *_, anew = await here.thread(second, "confirm")
         assert anew.text.startswith("Is this reply the answer to “鍵はどこ？” now?")
         assert await here.bot.experts.notices("web") == []
 
