@@ -75,8 +75,8 @@ _NOT_NOW = Text(en="It could not be read: {why}.", ja="読み込めませんで�
 
 @dataclass(slots=True)
 class _Page:
-    """A page as it is remembered between two looks: its validators, what it leads to, what it said, the address that it
-    calls its own (`canonical`), and whether search engines are to leave it out (`noindex`)."""
+    """A page as it is remembered between two looks: its validators, what it leads to, what it said, and the address
+    that it calls its own (`canonical`)."""
 
     etag: str = ""
     modified: str = ""
@@ -84,7 +84,6 @@ class _Page:
     suffix: str = ".html"
     links: list[str] = field(default_factory=list)
     canonical: str = ""
-    noindex: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +164,22 @@ class _Visit:
 
     def _once(self) -> dict[str, SourcePage]:
         """A page at several addresses (with a question, a slash or index.html behind it, or without) counts once: at
-        the one that is known, else at the first. What is only for who is on the site, or a copy, does not count."""
+        the one that is known, else at the first. A copy of another page does not count."""
         at: dict[str, str] = {}
         for url in sorted(self._pages, key=lambda url: url not in self._known):
             at.setdefault(self._pages[url].version, url)
         pages = {url: page for url, page in self._pages.items() if at[page.version] == url}
-        silent = {url for url in pages if self.seen[url].noindex}
-        if len(silent) <= len(pages) / 2:  # else the whole site is none for search engines, such as a team's own
-            pages = {url: page for url, page in pages.items() if url not in silent}
         return {url: page for url, page in pages.items() if not self._is_copy(url, pages)}
 
     def _is_copy(self, url: str, pages: Collection[str]) -> bool:
         """Whether it is an older or other form of a page that is there, such as for another version: it names that as
         the original, under the same last name. One that is wrong names the start page on all."""
         original = self.seen[url].canonical
+        stays = original in self._failed and original in self._known
         return (
-            original in pages
+            (original in pages or stays)
             and original != url
-            and self.seen[original].canonical in ("", original)
+            and self.seen.get(original, _Page()).canonical in ("", original)
             and _last_name(original) == _last_name(url)
         )
 
@@ -325,9 +322,8 @@ class _Visit:
             if self._bytes > self._source._most_bytes:
                 raise SourceError(_TOO_BIG, n=self._source._most_bytes >> 20)
             headers = response.headers
-            noindex = said.noindex or _is_noindex(headers.get("x-robots-tag", ""))
             stamps = headers.get("etag", ""), headers.get("last-modified", "")
-            page = _Page(*stamps, version, suffix, links, self._here(said.canonical), noindex)
+            page = _Page(*stamps, version, suffix, links, self._here(said.canonical))
             await asyncio.to_thread((self._folder / version).write_bytes, body)
         self.seen[url] = page
         if page.modified:
@@ -476,11 +472,10 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A page beside its words: where it leads, and what it says to robots."""
+    """A page beside its words: where it leads, and which page it says is its original."""
 
     links: tuple[str, ...] = ()
     canonical: str = ""
-    noindex: bool = False
 
 
 class _Reader(HTMLParser):
@@ -488,7 +483,6 @@ class _Reader(HTMLParser):
         super().__init__()
         self.links: list[str] = []
         self.base = self.canonical = ""
-        self.noindex = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -498,8 +492,6 @@ class _Reader(HTMLParser):
             self.base = given.get("href", "")
         elif tag == "link" and given.get("rel", "").lower() == "canonical":
             self.canonical = given.get("href", "")
-        elif tag == "meta" and given.get("name", "").lower() == "robots":
-            self.noindex = self.noindex or _is_noindex(given.get("content", ""))
 
 
 def _said_of(url: str, body: bytes) -> _Said:
@@ -508,7 +500,7 @@ def _said_of(url: str, body: bytes) -> _Said:
         reader.feed(body.decode(errors="replace"))
     links = filter(None, (_address(url, reader.base, link) for link in reader.links))
     canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
-    return _Said(tuple(dict.fromkeys(links)), canonical, reader.noindex)
+    return _Said(tuple(dict.fromkeys(links)), canonical)
 
 
 def _address(url: str, base: str, link: str) -> str:
@@ -518,11 +510,6 @@ def _address(url: str, base: str, link: str) -> str:
         if target.startswith(("http://", "https://")):
             return quote(target, safe=":/?&=%#@!$'()*+,;~[]-._")
     return ""
-
-
-def _is_noindex(rules: str) -> bool:
-    """Of robots' rules those that are for all of them: `noindex, nofollow`."""
-    return not {rule.strip().lower() for rule in rules.split(",")}.isdisjoint({"noindex", "none"})
 
 
 def _last_name(url: str) -> str:

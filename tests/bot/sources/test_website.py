@@ -525,31 +525,14 @@ async def test_of_a_page_and_its_copies_the_original_is_read(home: Home, site: S
     await follow(home, site)
     assert await home.names() == ["docs.html", "docs/a.html", "docs/b.html", "docs/c.html?x=1.html"]
     assert (await home.sync()).removed == 0  # though nothing is read again
-    del site.pages["/docs/b"]
+    site.answers["/docs/b"] = lambda request: web.Response(status=500)
+    site.pages["/docs/"] = html("Docs", "All about the piers.", "1.0/b", "a.html", "b")
+    report = await home.sync()
+    assert (report.added, report.removed, report.replaced) == (0, 0, 1)  # the original is only away
+    del site.pages["/docs/b"], site.answers["/docs/b"]
     site.pages["/docs/"] = html("Docs", "All about piers.", "1.0/b", "a.html")
     report = await home.sync()
     assert (report.added + report.renamed, len(await home.names())) == (1, 4)  # of which the original is gone
-
-
-@pytest.mark.parametrize("header", [False, True])
-async def test_a_page_that_no_search_engine_is_to_show_is_left_out_unless_none_is(
-    home: Home, site: Site, header: bool
-) -> None:
-    def silent(path: str) -> None:
-        text = site.pages[path]
-        if header:
-            rules = {"X-Robots-Tag": "noindex, nofollow"}
-            site.answers[path] = lambda _: web.Response(text=text, content_type="text/html", headers=rules)
-        else:
-            site.pages[path] = headed('<meta name="robots" content="NOINDEX">', text)
-
-    silent("/docs/a.html")
-    await follow(home, site)
-    assert await home.names() == ["docs.html", "docs/b.html", "docs/c.html?x=1.html"]  # what it leads to is read
-    silent("/docs/b")
-    silent("/docs/")
-    await home.sync()
-    assert len(await home.names()) == 4  # a site that is for its own people
 
 
 async def test_the_host_counts_however_it_is_written(home: Home, site: Site) -> None:
