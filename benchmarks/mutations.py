@@ -463,13 +463,47 @@ MUTATIONS = (
     Mutation(
         "the figure that is asked for comes before words",
         "agent/extractive/excerpts.py",
-        ("_FIGURE * bool(has and has(line.unit.text))", "0.0"),
+        ("_FIGURE * bool(has and has(text))", "0.0"),
         ("tests/agent/extractive/test_excerpts.py::test_the_figure_that_is_asked_for_comes_before_words",),
+    ),
+    Mutation(
+        "a row of a table tells nothing of another row or column",
+        "agent/extractive/wanted.py",
+        ("any(map(told, texts)) if rows else not needed", "bool(rows) or not needed"),
+        (
+            "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
+        ),
+    ),
+    Mutation(
+        "a row that has a figure as another thing's does not tell it",
+        "agent/extractive/wanted.py",
+        (" and all(map(figures(text).hold, named))", ""),
+        (
+            "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
+        ),
+    ),
+    Mutation(
+        "a row tells it only where meaning is not against it",
+        "agent/extractive/model.py",
+        (" and first.relevance >= ROW", ""),
+        ("tests/agent/extractive/test_model.py::test_a_row_with_all_that_is_asked_needs_less_to_be_sure",),
+    ),
+    Mutation(
+        "what is no row needs words and meaning that agree",
+        "agent/extractive/model.py",
+        ("in_row=fits is holds_all", "in_row=False"),
+        ("tests/agent/extractive/test_model.py::test_a_row_with_all_that_is_asked_needs_less_to_be_sure",),
+    ),
+    Mutation(
+        "a row of a table stands alone",
+        "agent/extractive/excerpts.py",
+        (" and not lines[at].table]", "]"),
+        ("tests/agent/extractive/test_excerpts.py::test_the_row_that_is_asked_for_is_shown_without_the_others",),
     ),
     Mutation(
         "what the search does not put first is not what the documents say",
         "agent/extractive/model.py",
-        ("certainly = alone and sure(turn.question, found[0][1])", "certainly = alone and any(sure(turn.question, hit) for _, hit in found)"),
+        ("first = found[0][1]", "first = max((hit for _, hit in found), key=lambda hit: hit.relevance)"),
         ("tests/agent/extractive/test_model.py::test_where_the_search_puts_another_passage_first_nothing_is_sure",),
     ),
     Mutation(
@@ -730,6 +764,12 @@ MUTATIONS = (
         "agent/grounding/check.py",
         ("        if strange:\n            return self._said(_NAME, strange[0].text), False\n        if claim", "        if claim"),
         ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: a row of a table contradicts no row that is quoted",
+        "agent/grounding/evidence.py",
+        (" or said in self._rows", ""),
+        ("tests/agent/grounding/test_check.py::test_a_quoted_row_of_a_table_says_what_it_says",),
     ),
     *(
         Mutation(
