@@ -4,7 +4,7 @@ import html
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -61,6 +61,7 @@ _POINTS_ELSEWHERE = re.compile(
 )
 _COMMAND_LINE = re.compile(r"\s*`[^`\n]*[ $./-][^`\n]*`\s*")
 _WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
+_RECORD = re.compile(r"([^,:：。]{1,60}): [^。]*?, [^,:：。]{1,60}: ")
 _LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
 
 
@@ -80,6 +81,14 @@ class Unit:
     lead: str = ""
     leads_away: bool = False  # only links, or a list of where else to look: nothing is said here
     depth: int = 0  # of an item in its list, from 1
+    names: tuple[str, ...] = ()  # of a row's columns
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Of a row the names of its columns, of a record in one line (`Name: Mori, Shift: late`) that of the first;
+        empty for anything else, and where the first row may be the names."""
+        record = _RECORD.match(self.text) if self.kind == "item" else None
+        return self.names or ((record[1],) if record else ())
 
 
 def clean(text: str) -> str:
@@ -149,7 +158,8 @@ class _Reader:
                         yield self._unit(textwrap.dedent(block.content).strip("\n"), "code")
                 case "table":
                     header, *rows = ([clean(_content(cell)) for cell in row.children] for row in _rows(block))
-                    yield from (self._unit(_row(header, cells), "row") for cells in rows)
+                    names = tuple(header) if any(header) else ()
+                    yield from (replace(self._unit(_row(header, cells), "row"), names=names) for cells in rows)
                 case "paragraph":
                     yield from self._paragraph(_content(block))
                 case "list_item":

@@ -323,13 +323,37 @@ MUTATIONS = (
     Mutation(
         "files: a table that cannot be read does not cost the PDF",
         "retrieval/loaders/pdf.py",
-        ("    except Exception as error:", "    except ZeroDivisionError as error:"),
+        ("    except Exception as error:  # of pdfminer, on pages that other readers show\n        log.info(\"a page without its table:", "    except ZeroDivisionError as error:\n        log.info(\"a page without its table:"),
         ("tests/retrieval/loaders/test_pdf.py::test_a_page_whose_table_cannot_be_read_is_read_without_it",),
+    ),
+    Mutation(
+        "files: rows of a table that are alike are no heads and feet of the pages",
+        "retrieval/loaders/pdf.py",
+        ("_ROW = re.compile(r\"\\||- .*[:,] \")", "_ROW = re.compile(r\"(?!)\")"),
+        ("tests/retrieval/loaders/test_pdf.py::test_a_ruled_table_keeps_its_names_on_the_next_page",),
+    ),
+    Mutation(
+        "files: what is printed beside a ruled table is read",
+        "retrieval/loaders/pdf.py",
+        ("        if top < end or beside or not", "        if top < end or not"),
+        ("tests/retrieval/loaders/test_pdf.py::test_what_is_printed_beside_a_ruled_table_is_not_lost",),
+    ),
+    Mutation(
+        "files: what stands in no cell of a ruled table is read",
+        "retrieval/loaders/pdf.py",
+        ("        and lost * 50 <= there.total()\n", ""),
+        ("tests/retrieval/loaders/test_pdf.py::test_what_stands_in_no_cell_of_a_ruled_table_is_not_lost",),
+    ),
+    Mutation(
+        "files: lines of a page that make no table do not use up the time for a PDF",
+        "retrieval/loaders/pdf.py",
+        (" if crossings <= _MOST_CROSSINGS else []", ""),
+        ("tests/retrieval/loaders/test_pdf.py::test_graph_paper_is_not_searched_for_tables",),
     ),
     Mutation(
         "files: tables do not use up the time for a PDF",
         "retrieval/loaders/pdf.py",
-        (" and time.process_time() < enough", ""),
+        ("        if time.process_time() >= enough:", "        if False:"),
         ("tests/retrieval/loaders/test_pdf.py::test_tables_do_not_use_up_the_time_for_a_file",),
     ),
     Mutation(
@@ -461,13 +485,47 @@ MUTATIONS = (
     Mutation(
         "the figure that is asked for comes before words",
         "agent/extractive/excerpts.py",
-        ("_FIGURE * bool(has and has(line.unit.text))", "0.0"),
+        ("_FIGURE * bool(has and has(text))", "0.0"),
         ("tests/agent/extractive/test_excerpts.py::test_the_figure_that_is_asked_for_comes_before_words",),
+    ),
+    Mutation(
+        "a row of a table tells nothing of another row or column",
+        "agent/extractive/wanted.py",
+        ("any(map(told, texts)) if rows else not needed", "bool(rows) or not needed"),
+        (
+            "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
+        ),
+    ),
+    Mutation(
+        "a row that has a figure as another thing's does not tell it",
+        "agent/extractive/wanted.py",
+        (" and all(map(figures(text).hold, named))", ""),
+        (
+            "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
+        ),
+    ),
+    Mutation(
+        "a row tells it only where meaning is not against it",
+        "agent/extractive/model.py",
+        (" and first.relevance >= ROW", ""),
+        ("tests/agent/extractive/test_model.py::test_a_row_with_all_that_is_asked_needs_less_to_be_sure",),
+    ),
+    Mutation(
+        "what is no row needs words and meaning that agree",
+        "agent/extractive/model.py",
+        ("in_row=fits is holds_all", "in_row=False"),
+        ("tests/agent/extractive/test_model.py::test_a_row_with_all_that_is_asked_needs_less_to_be_sure",),
+    ),
+    Mutation(
+        "a row of a table stands alone",
+        "agent/extractive/excerpts.py",
+        (" and not lines[at].table]", "]"),
+        ("tests/agent/extractive/test_excerpts.py::test_the_row_that_is_asked_for_is_shown_without_the_others",),
     ),
     Mutation(
         "what the search does not put first is not what the documents say",
         "agent/extractive/model.py",
-        ("certainly = alone and sure(turn.question, found[0][1])", "certainly = alone and any(sure(turn.question, hit) for _, hit in found)"),
+        ("first = found[0][1]", "first = max((hit for _, hit in found), key=lambda hit: hit.relevance)"),
         ("tests/agent/extractive/test_model.py::test_where_the_search_puts_another_passage_first_nothing_is_sure",),
     ),
     Mutation(
@@ -728,6 +786,12 @@ MUTATIONS = (
         "agent/grounding/check.py",
         ("        if strange:\n            return self._said(_NAME, strange[0].text), False\n        if claim", "        if claim"),
         ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: a row of a table contradicts no row that is quoted",
+        "agent/grounding/evidence.py",
+        (" or said in self._rows", ""),
+        ("tests/agent/grounding/test_check.py::test_a_quoted_row_of_a_table_says_what_it_says",),
     ),
     *(
         Mutation(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import uuid
 from array import array
 from collections import deque
@@ -32,6 +33,8 @@ _BATCH = 64  # chunks embedded and written at once: a second of a small model on
 _BETWEEN = 32  # chunks, after which the dictionary's pages are let go of
 _AT_ONCE = 2  # batches: what embeds is never without work
 _NAMESPACE = uuid.UUID("6e3c1a52-8f0e-5d3b-9b43-0c8b1d1f7a10")
+
+_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")  # between the names of a table's columns and its rows
 
 _EMPTY = Text(
     en="There is nothing to read in “{name}”.",
@@ -182,7 +185,7 @@ class Ingest:
         encoded = []
         for entry, chunk in some:
             parts = front(entry.document.title, chunk), *filter(None, [chunk.question]), *sentences(chunk.text)
-            encoded.append(self._sparse.document(*parts))
+            encoded.append(_with_columns(parts, self._sparse.document(*parts)))
             if len(encoded) % _BETWEEN == 0 or len(encoded) == len(some):
                 put_down()
         return encoded
@@ -230,6 +233,19 @@ class Ingest:
                 await self._index.undo(document_id, at=born)
         except Exception:
             log.exception("points that nobody sees stay until the next start")
+
+
+def _with_columns(parts: Sequence[str], encoded: Encoded) -> Encoded:
+    """With the names of its columns among the words of each row: a question has some of the names' and of the row's."""
+    read: list[frozenset[int]] = []
+    names: frozenset[int] = frozenset()
+    for at, (part, words) in enumerate(zip(parts, encoded.parts, strict=True)):
+        if _RULE.fullmatch(part):
+            names = encoded.parts[at - 1]
+        elif not part.startswith("|"):
+            names = frozenset()
+        read.append(words | names)
+    return replace(encoded, parts=tuple(read))
 
 
 def _point(entry: Entry, chunk: Chunk, dense: Vector, sparse: Encoded, born: int) -> Point:

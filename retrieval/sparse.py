@@ -203,7 +203,7 @@ def _pieces(text: str) -> Iterator[str]:
 @lru_cache(maxsize=1 << 15)
 def _latin_terms(run: str) -> tuple[str, ...]:
     """The terms of a Latin run: its stem, or an identifier whole and by parts; none for a stop word."""
-    if run in _STOP:
+    if run in _STOP or run.removesuffix("'s") in _STOP:
         return ()
     parts = _PARTS.split(run)
     if measure := _MEASURE.fullmatch(run):  # 16gb is found by 16 GB too

@@ -6,13 +6,16 @@ pages: answers.md §3.
 """
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import fmean, pstdev
 from unicodedata import east_asian_width
 
 from agent.extractive.wanted import has_wanted
+from agent.grounding.quantities import facts, figures
 from agent.segmentation import Unit, units
 from retrieval.i18n import Language
 from retrieval.text import language_of
@@ -32,8 +35,13 @@ _FIGURE = 1.5  # of a figure in a line, where the question asks for one
 _RANK = 0.2  # what one place further down costs
 _BESIDE = 0.4  # of the better line beside it: what answers often stands next to what repeats the question
 _COLUMN = 0.005  # what a column costs, so that two short lines come before a long one that is hardly better
+_NAMED = 2.0  # of a day that the question names, however either writes it
+_ROWS_BEHIND = 1.5  # a row of a table that is so far behind the best one of it is another thing's
 _BEHIND = 4.0  # what is so far behind by its words is not compared in meaning: of the lines that a question in a page's
 # own words finds up to nine tenths, of others few, and no fact less in any of five roundings of the vectors
+_CELL = re.compile(r" / |, (?=[^,:]{1,60}: )")  # of a row in one line
+_GAP = " … "
+_DAY = "md:"  # a reading of a figure as the day of a month
 _PRIOR = 20  # lines without any word, so that a few passages do not make common words look rare
 
 
@@ -50,11 +58,17 @@ class _Line:
     hit: int
     place: int
     unit: Unit
+    document: str = ""
 
     @property
     def text(self) -> str:
         """The words compared with the question: an answer with the question it answers, anything else alone."""
         return f"{self.unit.lead} {self.unit.text}" if self.unit.kind == "pair" else self.unit.text
+
+    @property
+    def table(self) -> Hashable:
+        """The same for the rows of one table, also in several passages; None for what is no row."""
+        return (self.document, self.unit.headings, self.unit.columns) if self.unit.columns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +94,12 @@ class CandidateLines:
         """
         chosen: dict[int, list[_Line]] = {}
         left = COLUMNS
-        for _, line in sorted(zip(self._scores(cosines), self.lines, strict=True), key=lambda pair: -pair[0]):
+        best: dict[Hashable, float] = {}
+        for score, line in sorted(zip(self._scores(cosines), self.lines, strict=True), key=lambda pair: -pair[0]):
             size = _columns(line.unit.text[:LONGEST])
             fits = size <= left and (line.hit in chosen or len(chosen) < PASSAGES)
-            if fits or not chosen:
+            close = not line.table or score > best.setdefault(line.table, score) - _ROWS_BEHIND
+            if (fits and close) or not chosen:
                 chosen.setdefault(line.hit, []).append(line)
                 left -= size
         return [
@@ -116,11 +132,40 @@ def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> C
         return sum(rarity[term] for term in terms) / total
 
     has = has_wanted(question)
+    days = [fact for fact in facts(question) if any(atom.startswith(_DAY) for atom in fact.any_of)]
+
+    def names_day(text: str) -> bool:
+        return any(map(figures(text).hold, days))
+
+    def told(text: str) -> float:
+        return _FIGURE * bool(has and has(text)) + _NAMED * names_day(text)
+
+    def in_cell(cell: str) -> tuple[bool, float]:
+        return names_day(cell), share(asked & frozenset(tokenise(cell)))
+
     words = (
-        _WORDS * share(own) + _AROUND * share(near) + _FIGURE * bool(has and has(line.unit.text)) - _RANK * line.hit
+        _WORDS * share(own) + _AROUND * share(near) + told(line.unit.text) - _RANK * line.hit
         for line, own, near in zip(lines, held, around, strict=True)
     )
-    return CandidateLines(tuple(lines), tuple(words))
+    found = tuple(words)
+    return CandidateLines(tuple(_shown(line, in_cell) if line.table else line for line in lines), found)
+
+
+def _shown(row: _Line, closeness: Callable[[str], tuple[bool, float]]) -> _Line:
+    """A row of a table that is too long to be shown: its first cell, and of the others the closest."""
+    first, *others = cells = _CELL.split(row.unit.text)
+    if len(row.unit.text) <= LONGEST or not others:
+        return row
+    kept, left = [0], LONGEST - len(first)
+    for at in sorted(range(1, len(cells)), key=lambda at: closeness(cells[at]), reverse=True):
+        left -= len(cells[at]) + len(_GAP)
+        if left < 0:
+            break
+        kept.append(at)
+    kept.sort()
+    joints = (" / " if at == before + 1 else _GAP for before, at in pairwise(kept))
+    text = first + "".join(joint + cells[at] for joint, at in zip(joints, kept[1:], strict=True))
+    return replace(row, unit=replace(row.unit, text=text))
 
 
 def _columns(text: str) -> int:
@@ -129,7 +174,7 @@ def _columns(text: str) -> int:
 
 def _lines(hits: Sequence[Hit]) -> list[_Line]:
     found = [
-        _Line(number, place, unit)
+        _Line(number, place, unit, hit.passage.document_id)
         for number, hit in enumerate(hits[:READ])
         for place, unit in enumerate(units(hit.passage.text, hit.passage.headings, hit.passage.question))
     ]
@@ -154,6 +199,6 @@ def _meaning(texts: Sequence[str], cosines: Mapping[str, float]) -> list[float]:
 
 
 def _beside(lines: Sequence[_Line], scores: Sequence[float], at: int) -> list[float]:
-    """The scores of the lines before and after one, as far as they are of its passage."""
+    """The scores of the lines before and after one, as far as they are of its passage; a row stands alone."""
     around = (other for other in (at - 1, at + 1) if 0 <= other < len(lines))
-    return [scores[other] for other in around if lines[other].hit == lines[at].hit]
+    return [scores[other] for other in around if lines[other].hit == lines[at].hit and not lines[at].table]

@@ -14,9 +14,9 @@ from typing import Any
 
 from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
-from agent.extractive.index import FLOOR, Shown, asks_the_same, certain, rivals, sure, written
+from agent.extractive.index import FLOOR, ROW, Shown, asks_the_same, certain, holds_all, rivals, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
-from agent.extractive.wanted import given
+from agent.extractive.wanted import given, of_that_row
 from agent.models.base import (
     Effort,
     Message,
@@ -118,16 +118,23 @@ class ExtractiveModel:
         asked = turn.question if alone else _queries(turn)[0]
         # How well a passage fits the question before it, or the words of a model that failed, says nothing of this one.
         # Words agree with many a passage; where the search does not put such a one first, meaning is against it.
-        certainly = alone and sure(turn.question, found[0][1])
-        strong = [(n, hit) for n, hit in found if certainly and sure(turn.question, hit)]
+        first = found[0][1]
+        fits = sure if sure(turn.question, first) else holds_all
+        certainly = alone and fits(turn.question, first) and first.relevance >= ROW
+        strong = [(n, hit) for n, hit in found if certainly and fits(turn.question, hit)]
         closest = await self._shown(asked, strong or found)
-        answered = asks_the_same(turn.question, found[0][1].passage)
-        if certainly and not answered and not given(turn.question, closest.lines):
+        answered = asks_the_same(turn.question, first.passage)
+        if certainly and not answered and not self._told(turn.question, closest, first, in_row=fits is holds_all):
             certainly, closest = False, await self._shown(asked, found)
         other = rivals(turn.question, found, strong)[:1] if certainly else []
         beside = await self._shown(asked, other) if other else None
         thought = FOUND["sure" if certainly else "near"].to(language, count=len(closest.excerpts))
         return thought, written(closest, language, certainly=certainly, beside=beside), ()
+
+    @staticmethod
+    def _told(question: str, closest: Shown, first: Hit, *, in_row: bool) -> bool:
+        place = f"{first.passage.document} {first.passage.title}"
+        return given(question, closest.lines) and of_that_row(question, closest.lines, place, needed=in_row)
 
     async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]]) -> Shown:
         lines = await asyncio.to_thread(candidate_lines, asked, [hit for _, hit in found], self._tokenise)

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from agent.grounding.entities import denies
-from agent.grounding.quantities import figures
+from agent.grounding.quantities import facts, figures
+from agent.routing.follow_up import reading
 from agent.routing.patterns import words
 from agent.segmentation import Unit
 from retrieval.text import normalise
@@ -35,6 +36,27 @@ def given(question: str, lines: Sequence[Unit]) -> bool:
         return False
     said = (text for line in lines for text in (line.text, line.lead, *line.headings))
     return not _asks_what_is_not(asked) or any(map(denies, said))
+
+
+def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: bool = False) -> bool:
+    """Whether one row of a table that is shown has all that the question is about, together with its headings, the
+    `place` it is at and the prose beside it; where no row is shown, whether none is `needed`.
+
+    Rows are alike: one word that is missing asks of another row or column (Italy, a fax number), and so does a figure
+    that is there as another thing's (the 3rd week, 3 March). Of 42 questions about rows and columns that are not there
+    11 were sure without this and one is with it; of 79 about those that are, 54 and 41.
+    """
+    rows = [line for line in lines if line.columns]
+    encoder, subject = reading()
+    about = frozenset(subject(encoder.query(question)[0].indices))
+    prose = [part for line in lines if line not in rows for part in (line.text, *line.headings)]
+    texts = (" ".join((place, *prose, *row.headings, row.text)) for row in rows)
+    named = facts(question)
+
+    def told(text: str) -> bool:
+        return about.issubset(encoder.query(text)[0].indices) and all(map(figures(text).hold, named))
+
+    return any(map(told, texts)) if rows else not needed
 
 
 def _asks_what_is_not(asked: str) -> bool:

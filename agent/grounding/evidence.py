@@ -16,7 +16,7 @@ from agent.grounding.entities import Name, content, denies, mentions, turns
 from agent.grounding.quantities import Fact, Figures, facts, figures, squeeze
 from agent.grounding.transliteration import heard
 from agent.links import addresses
-from agent.segmentation import link_spans, unwrapped
+from agent.segmentation import link_spans, units, unwrapped
 from retrieval.i18n import Language
 from retrieval.text import language_of, sentences
 from retrieval.types import Hit, Passage
@@ -83,6 +83,12 @@ class Evidence:
         return "".join([squeeze(self._head), *(squeeze(each.text) for each in self.passages)])
 
     @cached_property
+    def _rows(self) -> frozenset[str]:
+        """The rows of its tables as they are read out, each cell behind the name of its column."""
+        read = (unit for each in self.passages for unit in units(each.text, each.headings, each.question))
+        return frozenset(squeeze(unit.text) for unit in read if unit.kind == "row")
+
+    @cached_property
     def addresses(self) -> set[str]:
         own = {each.url for each in self.passages if each.url}
         return own.union(*(addresses(each.text) for each in self.passages))
@@ -92,7 +98,7 @@ class Evidence:
     def says(self, sentence: str) -> bool:
         """Whether the passage has the sentence word for word."""
         said = squeeze(sentence)
-        return len(said) >= 8 and said in self.squeezed
+        return len(said) >= 8 and (said in self.squeezed or said in self._rows)
 
     def lacks(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of a claim's numbers that the passage does not have."""

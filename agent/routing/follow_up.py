@@ -47,12 +47,13 @@ def leans(question: str) -> bool:
 
 def says_little(text: str) -> bool:
     """Whether there are too few words about a subject in it to be searched for alone. An identifier is one."""
-    encoder, subject = _reading()
+    encoder, subject = reading()
     terms, _ = encoder.query(_JOINED.sub("", text))
     return len(subject(terms.indices)) < _ITS_OWN
 
 
 @lru_cache(maxsize=1)
-def _reading() -> tuple[SparseEncoder, QuestionSubject]:
+def reading() -> tuple[SparseEncoder, QuestionSubject]:
+    """Tells a text's words, and which of them say what a question is about."""
     encoder = SparseEncoder()
     return encoder, QuestionSubject(encoder)

@@ -197,6 +197,9 @@ def spread_cells(soup: BeautifulSoup) -> None:
     """Cells that reach over several rows are written in each, headings over several columns in each of these: a table
     of Markdown has no such cells, and what follows them would slip under another heading."""
     for table in soup.find_all("table"):
+        if isinstance(caption := table.find("caption", recursive=False), Tag):  # in it, Markdown sees no table
+            caption.name = "p"
+            table.insert_before(caption.extract())
         reaching: dict[int, tuple[int, Tag]] = {}  # column → how many more rows, the cell
         for row in (row for row in table.find_all("tr") if row.find_parent("table") is table):
             reaching = _spread_row(row, reaching)

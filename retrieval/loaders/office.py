@@ -5,8 +5,10 @@ import datetime
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, BinaryIO
 
 import openpyxl  # type: ignore[import-untyped]
@@ -159,16 +161,22 @@ def _with_names(table: re.Match[str]) -> str:
     """Word does not say which row names the columns, nor do many pages: the first of a table does where it looks like
     names. In a form each name stands beside its value, in two or four columns: there the first row has to differ."""
     first, *rows = ([cell.strip() for cell in _CELL.split(row)[1:-1]] for row in table["table"].split("\n"))
-    form = len(first) % 2 == 0 and not all(map(_BOLD.fullmatch, first)) and not _tells_figures(first, rows)
-    if form or not all(first) or not names_columns(first):
+    form = len(first) % 2 == 0 and not all(map(_BOLD.fullmatch, first)) and not _over_values(first, rows)
+    if form or not all(first[1:]) or not names_columns(first):
         return table.group()
     return table["table"].replace("\n", f"\n{table['rule']}\n", 1)
 
 
-def _tells_figures(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a column has figures in each of these rows and none in the first one."""
-    columns = zip(first, *rows, strict=False)
-    return any(not _FIGURE.search(name) and all(map(_FIGURE.search, below)) for name, *below in columns)
+def _over_values(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a column has figures in each of these rows and none in the first one; or, where a form would have names,
+    in half of them figures or what stands elsewhere, too. No form begins with an empty cell."""
+    often = {cell for cell, count in Counter(chain.from_iterable(rows)).items() if cell and count > 1}
+    for at, (name, *below) in enumerate(zip(first, *rows, strict=False)):
+        told = [bool(_FIGURE.search(cell)) for cell in below]
+        values = [figure or (at > 0 and cell in often) for figure, cell in zip(told, below, strict=True)]
+        if not _FIGURE.search(name) and (all(told) or (at % 2 == 0 and sum(values) * 2 >= len(values))):
+            return True
+    return not first[0]
 
 
 def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:

@@ -3,21 +3,28 @@ as they stand on the pages become paragraphs: broken sentences and words joined,
 
 import io
 import logging
+import math
 import re
 import time
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise, permutations
+from contextlib import closing
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice, pairwise, permutations
 
+import pdfplumber
 import pypdfium2  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
 from markitdown import StreamInfo
 from markitdown.converters import PdfConverter
+from pdfplumber.table import Table
 
 from retrieval.loaders.dates import stated
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.sanitize import clean_line
+from retrieval.loaders.tables import names_columns, write_rows
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +39,7 @@ _ITEM = re.compile(
 )
 _NUMBERED = re.compile(r"(?=[(（\d第①-⑳])" + _ITEM.pattern)
 _RULE = re.compile(r"[-=_*~.・─━―]{3,}")
+_ROW = re.compile(r"\||- .*[:,] ")  # of a table: many may be alike but for their numbers
 _LETTER = re.compile(r"[^\W\d_]")
 _HYPHENATED = re.compile(r"(?P<head>[^\W\d_]+)-$")
 _FULL = 0.72  # of the page's usual longest line: shorter lines end on purpose
@@ -96,8 +104,9 @@ def _joined(line: str, following: str, known: set[str]) -> str:
 
 
 def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
-    """Without the first and last lines that most pages share but for numbers (heads, feet, page numbers). Of the
-    first page the head stays, and of the last the foot: what only they say, such as the title, is there once."""
+    """Without the first and last lines that most pages share but for numbers (heads, feet, page numbers), which rows of
+    a table may do as well. Of the first page the head stays, and of the last the foot: what only they say, such as the
+    title, is there once."""
     bodies = [[line.strip() for line in page] for page in pages]
     for body in bodies:
         while body and not body[-1]:
@@ -110,7 +119,7 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
     lost: dict[int, list[str]] = {0: [], -1: []}
     for edge in lost:
         for _ in range(2):
-            shapes = Counter(_shape(body[edge]) for body in bodies if len(body) > 1)
+            shapes = Counter(_shape(body[edge]) for body in bodies if len(body) > 1 and not _ROW.match(body[edge]))
             shape, count = shapes.most_common(1)[0] if shapes else ("", 0)
             if not shape or count < max(_FEWEST_PAGES, len(bodies) * _REPEATED):
                 break
@@ -130,7 +139,7 @@ def _drop(bodies: list[list[str]], edge: int, shapes: set[str]) -> list[str]:
     """The lines with words that the first page (`edge` 0) or the last one (-1) loses by it."""
     lost: list[str] = []
     for body in bodies:
-        if len(body) > 1 and _shape(body[edge]) in shapes:
+        if len(body) > 1 and _shape(body[edge]) in shapes and not _ROW.match(body[edge]):
             line = body.pop(edge)
             if body is bodies[edge] and _LETTER.search(line):
                 lost.append(line)
@@ -156,6 +165,9 @@ def _width(line: str) -> float:
 _TABLE_PAGES = 100  # looked at for tables: one with a table takes 0.1 s, where the words of a page take 5 ms
 _COLUMNS, _COLUMN_GAP, _ROWS = 3, 50.0, 2  # a table has this many columns, points between them, and rows
 _FEW_WORDS = 16  # characters: less on a page with a picture is a stamp on a scan
+_FEWEST_POINTS, _MOST_POINTS = 12, 10_000  # of what is drawn: two rows of two cells have six lines
+_MOST_CROSSINGS = 4_000  # of lines: 80 rows of 50 columns, looked for in 0.3 s; graph paper takes 10 s
+_LONGEST_CELL = 400  # characters: more is a page in a frame
 _WORDS = re.compile(r"\w+")
 _UNMAPPED = re.compile(r"[\ufffd\ue000-\uf8ff]|\(cid:\d+\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")  # the numbers of glyphs, taken for characters
@@ -180,6 +192,7 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
         raise FileRefused("pages", pages=count, limit=limits.pages)
     texts: list[str] = []
     tabular: list[bool] = []
+    drawn: list[bool] = []
     scanned = 0
     for number in range(count):
         page = document[number]
@@ -192,7 +205,8 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
         if len("".join(text.split())) < _FEW_WORDS and _has_picture(page):
             scanned += 1
         texts.append(text)
-        tabular.append(len(tabular) < _TABLE_PAGES and _has_columns(words))
+        tabular.append(number < _TABLE_PAGES and _has_columns(words))
+        drawn.append(number < _TABLE_PAGES and _has_lines(page))
         words.close()
         page.close()
     if scanned * 2 > count:
@@ -201,8 +215,14 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     if len(_UNMAPPED.findall(written)) * 5 > len(written) or len(_CONTROL.findall(written)) * 20 > len(written):
         raise FileRefused("unmapped")
     enough = time.process_time() + limits.cpu / 2  # beyond it the other pages are read without their tables
+    before: _Ruled | None = None
     for number in range(count):
-        if tabular[number] and time.process_time() < enough and (with_table := _page_with_table(document, number)):
+        if time.process_time() >= enough:
+            break
+        before = _ruled(document, number, before) if drawn[number] else None
+        if before:
+            texts[number] = before.text
+        elif tabular[number] and (with_table := _page_with_table(document, number)):
             texts[number] = with_table if _in_order(texts[number], with_table) else texts[number]
     title = clean_line(str(document.get_metadata_value("Title") or ""))
     shown = "".join(texts[:1]).split()
@@ -227,6 +247,13 @@ def _is_written_on(page: pypdfium2.PdfPage) -> bool:
 
 def _has_picture(page: pypdfium2.PdfPage) -> bool:
     return any(True for _ in page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=3))
+
+
+def _has_lines(page: pypdfium2.PdfPage) -> bool:
+    """Whether as much is drawn on the page as a table is ruled with, and no plan or chart."""
+    paths = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=3)
+    points: int = sum(pdfium.FPDFPath_CountSegments(path) for path in islice(paths, _MOST_POINTS))
+    return _FEWEST_POINTS <= points < _MOST_POINTS
 
 
 def _has_columns(words: pypdfium2.PdfTextPage) -> bool:
@@ -259,16 +286,116 @@ def _in_order(printed: str, written: str) -> bool:
     return sum((*last, *first) in together for last, first in joints) * 2 >= len(joints)
 
 
-def _page_with_table(document: pypdfium2.PdfDocument, number: int) -> str:
-    """The page as MarkItDown writes it if that shows a table, else `""`."""
+@dataclass(frozen=True, slots=True)
+class _Ruled:
+    """A page with its ruled tables written row by row. `edges` are those of the columns of the last table if nothing
+    stands below it, so that the next page may go on with it; `names` its first row."""
+
+    text: str
+    edges: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None) -> _Ruled | None:
+    """The page with its ruled tables, or None where there are none, or text stands beside or between their cells."""
+    try:
+        with pdfplumber.open(_alone(document, number)) as alone:
+            lines = alone.pages[0].edges
+            crossings = math.prod(len({round(line[at]) for line in lines}) for at in ("x0", "top"))
+            found = alone.pages[0].find_tables() if crossings <= _MOST_CROSSINGS else []
+            tables = sorted(found, key=lambda table: table.bbox[1])
+            written = [(table, _cells(table)) for table in tables if len(table.rows) > 1 and len(table.columns) > 1]
+    except Exception as error:  # of pdfminer, on pages that other readers show
+        log.info("a page without its ruled tables: %s", type(error).__name__)
+        return None
+    with closing(document[number]) as page, closing(page.get_textpage()) as words:
+        upright = not page.get_rotation() and tuple(page.get_mediabox()[:2]) == (0, 0)
+        return _with_ruled(words, page.get_size(), written, before) if written and upright else None
+
+
+def _with_ruled(
+    words: pypdfium2.PdfTextPage,
+    size: tuple[float, float],
+    tables: Sequence[tuple[Table, list[list[str]]]],
+    before: _Ruled | None,
+) -> _Ruled | None:
+    """`words` of a page of this `size` in points, with its `tables`, each with its rows, in place of theirs."""
+    width, height = size
+
+    def within(left: float, top: float, right: float, bottom: float) -> str:
+        text: str = words.get_text_bounded(left, height - bottom, right, height - top)
+        return text.replace("\r\n", "\n").replace("\ufffe", "-\n").strip()
+
+    parts: list[str] = []
+    end = 0.0
+    edges: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    for table, rows in tables:
+        left, top, right, bottom = table.bbox
+        beside = within(0, top, left, bottom) + within(right, top, width, bottom)
+        if top < end or beside or not _all_of(rows, within(left, top, right, bottom)):
+            return None
+        above = within(0, end, width, top)
+        edges = tuple(round(column.bbox[0]) for column in table.columns)
+        goes_on = before and edges == before.edges and not parts and "\n" not in above
+        names = before.names if before and goes_on else tuple(rows[0]) if names_columns(rows[0]) else ()
+        repeated = [names] if names and tuple(rows[0]) != names else []
+        parts += [above, write_rows([*repeated, *rows]).markdown]
+        end = bottom
+    below = within(0, end, width, height)
+    return _Ruled("\n\n".join(filter(None, [*parts, below])), edges if "\n" not in below else (), names)
+
+
+def _cells(table: Table) -> list[list[str]]:
+    """The rows of a table; what reaches over several rows stands in each, what reaches over columns in the first."""
+    rows: list[list[str]] = []
+    for row, texts in zip(table.rows, table.extract(), strict=True):
+        middle = (row.bbox[1] + row.bbox[3]) / 2
+        above = {round(left) for left, top, _, bottom in table.cells if top + 1 < row.bbox[1] < middle < bottom}
+        starts = [round(column.bbox[0]) for column in table.columns]
+        cells = [_unbroken(text or "") for text in texts]
+        if rows:
+            cells = [
+                old if not new and at in above else new for new, old, at in zip(cells, rows[-1], starts, strict=True)
+            ]
+        rows.append(cells)
+    return rows
+
+
+def _unbroken(text: str) -> str:
+    """A cell's lines as one."""
+    return reduce(lambda line, following: _joined(line, following, set()), text.split("\n"))
+
+
+def _all_of(rows: Sequence[Sequence[str]], printed: str) -> bool:
+    """Whether a table's cells hold what is printed within its lines, and at least half of them something: no picture,
+    and no page in a frame."""
+    cells = [cell for row in rows for cell in row]
+    said, there = Counter("".join("".join(cells).split())), Counter("".join(printed.split()))
+    lost = (there - said).total()
+    return (
+        sum(map(bool, cells)) * 2 >= len(cells)
+        and lost * 50 <= there.total()
+        and max(map(len, cells)) <= _LONGEST_CELL
+        and not _UNMAPPED.search("".join(cells))
+    )
+
+
+def _alone(document: pypdfium2.PdfDocument, number: int) -> io.BytesIO:
+    """A file of this page."""
     alone = pypdfium2.PdfDocument.new()
     alone.import_pages(document, [number])
     file = io.BytesIO()
     alone.save(file)
     alone.close()
     file.seek(0)
+    return file
+
+
+def _page_with_table(document: pypdfium2.PdfDocument, number: int) -> str:
+    """The page as MarkItDown writes it if that shows a table, else `""`."""
     try:
-        text = PdfConverter().convert(file, StreamInfo(extension=".pdf")).markdown
+        text = PdfConverter().convert(_alone(document, number), StreamInfo(extension=".pdf")).markdown
     except Exception as error:  # of pdfminer, on pages that other readers show
         log.info("a page without its table: %s", type(error).__name__)
         return ""

@@ -15,6 +15,8 @@ _ANSWER = frozenset({"answer", "answers", "a", "回答", "ご回答", "回答文
 _NUMBER = re.compile(r"[-+(]?[¥$€£]?[\d.,/:%\- ]*\d[\d.,/:%\- ]*[%円)]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)\s*(?:\d{1,2}|元))年\s*\d{1,2}月\s*\d{1,2}日")
+_OF_A_MONTH = re.compile(r"(?:\d{4}[-/])?(?:\d{1,2}[-/])?\d{1,2}")
+_FEWEST_DAYS = 3
 _MOST_TITLE_LINES = 2
 _LONGEST_NAME = 60  # of a column; longer cells are values
 
@@ -42,7 +44,7 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     filled = filled[begin:]
     names, count = _names_of_several_rows(filled)
     filled[:count] = [names] if count else []
-    if len(filled) > 1 and names_columns(filled[0]):
+    if len(filled) > 1 and (names_columns(filled[0]) or _names_days(*filled)):
         written = write_records(filled[0], filled[1:])
     else:
         written = Written("\n".join("- " + ", ".join(map(_one_line, filter(None, row))) for row in filled))
@@ -133,6 +135,18 @@ def names_columns(row: Sequence[str]) -> bool:
     """Whether the cells of a first row look like the names of columns: mostly different, short, and no numbers."""
     names = [cell for cell in row if cell]
     return len(set(names)) * 2 > len(names) and not any(map(_is_value, names))
+
+
+def _names_days(first: Sequence[str], *rows: Sequence[str]) -> bool:
+    """Whether a first row has a name and then days, and the rows below other things under them: who works when."""
+    name, *days = first
+    below = (cell for row in rows for cell in row[1:])
+    return (
+        len(set(days)) == len(days) >= _FEWEST_DAYS
+        and not _is_value(name)
+        and all(map(_OF_A_MONTH.fullmatch, days))
+        and not any(map(_OF_A_MONTH.fullmatch, below))
+    )
 
 
 def _is_value(cell: str) -> bool:

@@ -106,3 +106,17 @@ def test_an_item_keeps_its_own_lines_its_nested_items_and_its_command() -> None:
         ("item", "lower case"),
     ]
     assert found_units[3].lead == "Choose a name that nobody else has:"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "columns"),
+    [
+        ("| Week | Primary |\n|---|---|\n| 49 | Aiko |", ("Week", "Primary")),
+        ("|  |  |\n|---|---|\n| Week | 49 |", ()),
+        ("- Time: 10:30, Room: Alps", ("Time",)),
+        ("- Time: 10:30", ()),
+        ("- Ask first, then book.", ()),
+    ],
+)
+def test_a_row_has_the_names_of_its_columns(markdown: str, columns: tuple[str, ...]) -> None:
+    assert [unit.columns for unit in units(markdown)] == [columns]

@@ -153,6 +153,17 @@ async def test_the_dictionary_is_put_down_behind_a_batch(index: EdgeIndex) -> No
     assert SPARSE.query("東京特許許可局") == asked
 
 
+async def test_a_row_of_a_table_is_read_with_the_names_of_its_columns(index: EdgeIndex) -> None:
+    table = "| Team | Phone |\n| :--- | --: |\n| Payroll | 2205 |\n| Legal | 2402 |\n\nThe desk is open on Monday."
+    await Ingest(HashEmbedder(), SPARSE, index).write(Document("who.md", table, "Who"), about(), born=1, version="v1")
+    words, _ = SPARSE.query("payroll")
+    (hit,) = (await ask(index, see(1), words=words)).branches["words"]
+    lines = (await index.fetch([hit.id], see(1)))[hit.id].reading.lines
+    asked = frozenset(SPARSE.query("payroll phone")[0].indices)
+    assert [asked <= line for line in lines] == [False, False, True, False, False]
+    assert frozenset(SPARSE.query("phone")[0].indices).isdisjoint(lines[-1])
+
+
 async def test_pairs_keep_their_question(index: EdgeIndex) -> None:
     written = "Q: VPN の MTU は？\nA: 1400 です。\n\nQ: Who?\nA: Sato."
     faq = Document("faq.csv", written, "FAQ", (QAPair("VPN の MTU は？", "1400 です。"), QAPair("Who?", "Sato.")))

@@ -183,6 +183,59 @@ def test_one_line_that_is_longer_than_all_may_be_is_shown_all_the_same() -> None
     assert len(row) > COLUMNS > LONGEST
 
 
+ROTA = """Handover is every Monday.
+
+| Week starting | Primary | Secondary |
+|---|---|---|
+| 2026-11-30 | Tom | Lena |
+| 2026-12-07 | Aiko | Diego |
+| 2026-12-14 | Marcus | Hannah |
+| 2026-12-21 | Lena | Priya |
+"""
+RECORDS = "\n".join(f"- SKU: A{n}, Product: Hex bolt M{n}, Price: {n * 10}" for n in (6, 8, 10, 12))
+
+
+@pytest.mark.parametrize(
+    ("question", "page", "row"),
+    [
+        ("Who is the primary for the week starting 2026-12-14?", ROTA, "Primary: Marcus"),
+        ("who's on call in the week of Dec 7?", ROTA, "Primary: Aiko"),
+        ("12月21日の週の当番は？", ROTA, "Primary: Lena"),
+        ("what is the price of the hex bolt M10?", RECORDS, "Price: 100"),
+    ],
+)
+def test_the_row_that_is_asked_for_is_shown_without_the_others(question: str, page: str, row: str) -> None:
+    (line,) = (line for line in shown(question, [hit(page)]).splitlines() if ": " in line)
+    assert row in line
+
+
+def test_rows_that_fit_alike_are_shown_together() -> None:
+    page = "| Room | Item | Serial |\n|---|---|---|\n| Alps | Camera | C-1 |\n| Baltic | Camera | C-2 |\n| Baltic | TV | T-1 |\n"
+    assert [serial for serial in ("C-1", "C-2", "T-1") if serial in shown("serial of the camera", [hit(page)])] == [
+        "C-1",
+        "C-2",
+    ]
+
+
+def test_of_a_table_in_several_passages_only_the_closest_rows_are_shown() -> None:
+    parts = [
+        hit(f"- Asset: LT-{n}1, Owner: Aiko\n- Asset: LT-{n}2, Owner: Tom", "assets.csv", chunk=n) for n in range(3)
+    ]
+    assert shown("who has asset LT-12?", parts) == "Asset: LT-12, Owner: Tom"
+
+
+def test_rows_whose_columns_have_no_known_names_are_shown_with_those_beside_them() -> None:
+    page = "|  |  |\n|---|---|\n| Plan | Price |\n| Team | 19 |\n"
+    assert shown("price of the team plan", [hit(page)]) == "Plan / Price\nTeam / 19"
+
+
+def test_a_row_that_is_too_long_has_its_name_and_the_cell_that_is_asked_for() -> None:
+    days = ", ".join(f"2026-12-{day:02}: {'late' if day == 24 else 'early'}" for day in range(1, 32))
+    row = shown("Which shift does Mori have on 24 December?", [hit(f"- Name: Mori, {days}")])
+    assert row.startswith("Name: Mori / ") and row.endswith(" … 2026-12-24: late")
+    assert len(row) <= LONGEST
+
+
 def test_nothing_found_shows_nothing() -> None:
     assert closest("parking", [], cosines={}) == []
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.events import Answered, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
+from agent.extractive.index import ROW
 from agent.extractive.model import ExtractiveModel
 from agent.models.base import (
     Message,
@@ -243,6 +244,50 @@ async def test_lines_without_the_figure_that_is_asked_for_are_no_answer(
     last = answer(await turn(question, Library((page,), relevance=0.9)))
     assert last.unsure is not is_sure
     assert text in last.text
+
+
+LEAVE = "| Country | Annual leave |\n|---|---|\n| France | 27 days |\n| Germany | 30 days |"
+WEEKS = "- 週: 第18週, 期間: 3/1～3/5, 電話当番: 伊藤\n- 週: 第19週, 期間: 3/8～3/12, 電話当番: 佐藤"
+ROOMS = "- Room: Alps, Phone: 4410, Seats: 8\n- Room: Baltic, Phone: 4420, Seats: 12"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_sure"),
+    [
+        ("How many days of annual leave are there in France?", LEAVE, True),
+        ("How many days of annual leave are there in Italy?", LEAVE, False),
+        ("How many days of sick leave are there in France?", LEAVE, False),
+        ("第19週の電話当番は？", WEEKS, True),
+        ("第3週の電話当番は？", WEEKS, False),
+        ("What is the phone of room Baltic?", ROOMS, True),
+        ("What is the fax of room Baltic?", ROOMS, False),
+        ("What is the phone of room Caspian?", ROOMS, False),
+        ("Which room has the phone 4410 and 12 seats?", ROOMS, False),
+        ("Can room Baltic be locked?", "Room Baltic has a key.\n\n" + ROOMS, False),
+        ("Can the desk be used in July?", "The desk can be used in July.\n\n" + LEAVE, True),
+    ],
+)
+async def test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column(
+    question: str, text: str, is_sure: bool
+) -> None:
+    page = passage("tables.md", text, collection="handbook")
+    last = answer(await turn(question, Library((page,), relevance=0.9)))
+    assert last.unsure is not is_sure
+
+
+@pytest.mark.parametrize(
+    ("relevance", "text", "is_sure"),
+    [
+        (ROW, ROOMS, True),
+        (ROW - 0.01, ROOMS, False),
+        (ROW, "The phone of room Baltic is 4420.", False),
+        (ROW, "- Room: Alps, Phone: 4410\n- Room: Caspian, Phone: 4420\n\n- Floor: Baltic, Desk: 7", False),
+    ],
+)
+async def test_a_row_with_all_that_is_asked_needs_less_to_be_sure(relevance: float, text: str, is_sure: bool) -> None:
+    page = passage("tables.md", text, collection="handbook")
+    last = answer(await turn("What is the phone of room Baltic?", Library((page,), relevance=relevance)))
+    assert last.unsure is not is_sure
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,15 @@ def test_the_two_halves_of_a_but(source: Hit, true: str, false: str) -> None:
     assert [each.sentence for each in checked(f"{false} [1]", source).objections] == [false]
 
 
+def test_a_quoted_row_of_a_table_says_what_it_says() -> None:
+    billings = [f"{period} billing {what}" for period in ("Monthly", "Annual") for what in ("price", "minimum seats")]
+    names = ("Plan", *billings)
+    cells = ("Enterprise", "not offered", "", "58", "50")
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (names, ["---"] * 5, ("Team", "19", "5", "15", "3"), cells))
+    row = " / ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=True) if cell)
+    assert checked(f"> {row} [1]", hit(table)).objections == ()
+
+
 @pytest.mark.parametrize(("source", "claim"), TRUE)
 def test_what_the_passage_says_stays_as_it_is(source: Hit, claim: str) -> None:
     result = checked(f"{claim} [1]", source)

@@ -259,3 +259,29 @@ def test_names_in_several_rows_over_a_table_are_one() -> None:
     )
     rows = [re.findall(r"<t[dh][^>]*>([^<]*)", row) for row in html.split("</tr>")[:-1]]
     assert rows == [["City", "Per night Hotel", "Per night Meals"], ["Leeds", "£120", "£48"]]
+
+
+def test_a_caption_stands_above_its_table() -> None:
+    rows = "<tr><th>Country</th><th>Days</th></tr><tr><td>France</td><td>27</td></tr>"
+    page = f"<p>Leave.</p><table><caption>Paid leave</caption>{rows}</table>".encode()
+    assert read_page(page)[0].split("\n\n") == [
+        "Leave.",
+        "Paid leave",
+        "| Country | Days |\n| --- | --- |\n| France | 27 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        (["Role|Planned|Other|Months", "Lead|5,000|1,000|3", "Board|no limit|no limit|none"], True),
+        (["項目|課長|部長|社長", "購入|可|可|可", "採用|不可|不可|可"], True),
+        (["|Viewer|Agent|Admin", "Export|no|yes|yes", "Delete|no|no|yes"], True),
+        (["Name|Kato|Phone|4410", "Team|Sales|Mail|kato@corp.example", "Desk|4F|Since|2024"], False),
+        (["氏名|加藤|電話|4410", "部署|営業|入社|2024年", "住所|東京|備考|なし"], False),
+    ],
+)
+def test_the_first_row_of_a_page_s_table_names_its_columns_unless_it_is_a_form(rows: list[str], named: bool) -> None:
+    cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row.split('|'))}</tr>" for row in rows)
+    markdown = read_page(f"<table>{cells}</table>".encode())[0]
+    assert ("|  |  |  |  |" not in markdown) == named

@@ -1,6 +1,7 @@
 """Lines of a printed page become sentences again."""
 
 import io
+import time
 from collections.abc import Callable
 
 import pytest
@@ -8,12 +9,16 @@ from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 from reportlab.platypus import (  # type: ignore[import-untyped]
     BaseDocTemplate,
+    Flowable,
     Frame,
     FrameBreak,
+    PageBreak,
     PageTemplate,
-    Paragraph,
+    SimpleDocTemplate,
     Table,
+    TableStyle,
 )
+from reportlab.platypus import Paragraph as Styled
 
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.pdf import read_pdf, reflow
@@ -112,7 +117,7 @@ def test_a_table_over_two_columns_of_text_does_not_mix_them() -> None:
     document.addPageTemplates(PageTemplate(frames=frames))
     style = ParagraphStyle("body", fontSize=10, leading=13, alignment=4)
     table = Table([["Country", "Day", "Night"], ["France", "52", "140"], ["Spain", "44", "120"]], colWidths=[150] * 3)
-    document.build([table, FrameBreak(), Paragraph(left, style), FrameBreak(), Paragraph(right, style)])
+    document.build([table, FrameBreak(), Styled(left, style), FrameBreak(), Styled(right, style)])
     text = read_pdf(file.getvalue(), ParsingLimits())[0]
     assert left in text and right in text and "France 52 140" in text
 
@@ -124,6 +129,97 @@ def drawn(write: Callable[[Canvas], None]) -> bytes:
     canvas.showPage()
     canvas.save()
     return file.getvalue()
+
+
+def paragraph(text: str) -> Flowable:
+    return Styled(text, ParagraphStyle("body"))
+
+
+def laid_out(*parts: Flowable) -> str:
+    file = io.BytesIO()
+    SimpleDocTemplate(file).build(list(parts))
+    return read_pdf(file.getvalue(), ParsingLimits())[0]
+
+
+def ruled(rows: list[list[str]], *more: tuple[object, ...], widths: int = 100) -> Table:
+    return Table(rows, colWidths=widths, style=TableStyle([("GRID", (0, 0), (-1, -1), 1, "black"), *more]))
+
+
+def test_each_row_of_a_ruled_table_says_what_its_cells_mean() -> None:
+    remark = paragraph("Ask the person who is named in the next row")
+    rows = [["Week", "Primary", "Remark"], ["49", "Aiko", remark], ["50", "Tom", ""]]
+    text = laid_out(paragraph("All weeks."), ruled(rows), paragraph("That is all."))
+    assert text.split("\n") == [
+        "All weeks.",
+        "",
+        "- Week: 49, Primary: Aiko, Remark: Ask the person who is named in the next row",
+        "- Week: 50, Primary: Tom",
+        "",
+        "That is all.",
+    ]
+
+
+def test_cells_over_several_rows_or_columns_of_a_ruled_table_are_of_each() -> None:
+    rows = [["Plan", "Monthly", "", "Remark"], ["", "Price", "Seats", ""], ["Team", "19", "5", "new"]]
+    rows += [["", "29", "9", ""]]
+    spans = [("SPAN", (0, 0), (0, 1)), ("SPAN", (1, 0), (2, 0)), ("SPAN", (3, 0), (3, 1)), ("SPAN", (0, 2), (0, 3))]
+    text = laid_out(ruled(rows, *spans))
+    assert [line for line in text.split("\n") if line] == [
+        "- Plan: Team, Monthly Price: 19, Monthly Seats: 5, Remark: new",
+        "- Plan: Team, Monthly Price: 29, Monthly Seats: 9",
+    ]
+
+
+def test_a_ruled_table_keeps_its_names_on_the_next_page() -> None:
+    rows = [["Asset", "Model", "Office"], *([f"LT-{n}", "Framework", "Porto"] for n in range(90))]
+    lines = laid_out(ruled(rows)).split("\n")
+    assert [line for line in lines if line] == [f"- Asset: LT-{n}, Model: Framework, Office: Porto" for n in range(90)]
+
+
+def test_another_table_on_the_next_page_has_its_own_names() -> None:
+    one = ruled([["Asset", "Model", "Office"], ["LT-1", "Framework", "Porto"]])
+    other = ruled([["7", "4", "1"], ["8", "5", "2"]])
+    text = laid_out(one, paragraph("Two lines."), paragraph("Below it."), PageBreak(), other)
+    assert "- 7, 4, 1" in text.split("\n")
+
+
+def test_text_in_a_frame_is_no_table() -> None:
+    framed = laid_out(ruled([[paragraph("First. Second. " * 40), "x"], ["y", "z"]], widths=200))
+    assert "First. Second" in framed and "- " not in framed
+
+
+def test_what_is_printed_beside_a_ruled_table_is_not_lost() -> None:
+    def write(canvas: Canvas) -> None:
+        for at in range(3):
+            canvas.line(50, 700 - 30 * at, 250, 700 - 30 * at)
+            canvas.line(50 + 100 * at, 700, 50 + 100 * at, 640)
+        for at, cell in enumerate(("Room", "Phone", "Alps", "4410")):
+            canvas.drawString(60 + 100 * (at % 2), 680 - 30 * (at // 2), cell)
+        canvas.drawString(300, 680, "Valid until May.")
+
+    assert "Valid until May." in read_pdf(drawn(write), ParsingLimits())[0]
+
+
+def test_what_stands_in_no_cell_of_a_ruled_table_is_not_lost() -> None:
+    def write(canvas: Canvas) -> None:
+        canvas.grid([50, 150, 250], [640, 670, 700])
+        canvas.grid([50, 150], [610, 640])
+        for at, cell in enumerate(("Room", "Phone", "Alps", "4410", "Baltic", "none yet")):
+            canvas.drawString(60 + 100 * (at % 2), 680 - 30 * (at // 2), cell)
+
+    assert "none yet" in read_pdf(drawn(write), ParsingLimits())[0]
+
+
+def test_graph_paper_is_not_searched_for_tables() -> None:
+    def write(canvas: Canvas) -> None:
+        canvas.drawString(50, 800, "Notes on graph paper.")
+        for at in range(130):
+            canvas.line(20, 20 + 6 * at, 566, 20 + 6 * at)
+            canvas.line(20 + 4.2 * at, 20, 20 + 4.2 * at, 794)
+
+    begun = time.process_time()
+    assert read_pdf(drawn(write), ParsingLimits())[0] == "Notes on graph paper."
+    assert time.process_time() - begun < 1
 
 
 def test_numbers_of_glyphs_are_not_taken_for_text() -> None:
@@ -147,6 +243,13 @@ def test_a_page_whose_table_cannot_be_read_is_read_without_it() -> None:
     whole = drawn(table)
     broken = whole.replace(b"/Font 1 0 R", b"/ColorSpace << /C [ /ICCBased 1 0 R ] >> /Font 1 0 R")
     assert read_pdf(whole, ParsingLimits())[0].startswith("| cell00 | cell01 |")
+    assert read_pdf(broken, ParsingLimits())[0].split()[:2] == ["cell00", "cell01"]
+
+    def lined(canvas: Canvas) -> None:
+        table(canvas)
+        canvas.grid([40, 560], [600, 680, 720])
+
+    broken = drawn(lined).replace(b"/Font 1 0 R", b"/ColorSpace << /C [ /ICCBased 1 0 R ] >> /Font 1 0 R")
     assert read_pdf(broken, ParsingLimits())[0].split()[:2] == ["cell00", "cell01"]
 
 

@@ -60,6 +60,17 @@ def test_several_rows_of_names_are_one(names: str, row: str, line: str) -> None:
     assert table(f"{names}\n{row}\n").markdown == f"- {line}"
 
 
+@pytest.mark.parametrize("days", ["2026-12-01,2026-12-02,2026-12-03", "12/1,12/2,12/3", "1,2,3"])
+def test_days_over_what_is_no_day_name_the_columns(days: str) -> None:
+    first, second, third = days.split(",")
+    assert table(f"氏名,{days}\n石井,早,遅,休\n").markdown == f"- 氏名: 石井, {first}: 早, {second}: 遅, {third}: 休"
+
+
+def test_days_over_days_name_nothing() -> None:
+    rows = "提出,2026-12-01,2026-12-02,2026-12-03\n返却,2026-12-08,2026-12-09,2026-12-10\n"
+    assert table(rows).markdown.startswith("- 提出, 2026-12-01")
+
+
 def test_a_unit_beside_the_title_is_a_part_of_it() -> None:
     head = "区分,令和5年度,,令和6年度,,備考\n,男,女,男,女,\n"
     for names in (head, "区分,本庁,支所,分室,他,備考\n"):
