@@ -1328,7 +1328,7 @@ MUTATIONS = (
     Mutation(
         "thanks are no question that somebody was spared",
         "bot/store/digests.py",
-        ("~down, _SEARCHED)", "~down)"),
+        ("~down, _SEARCHED\n", "~down\n"),
         ("tests/bot/unanswered/test_digest.py::test_thanks_and_greetings_are_not_what_was_asked_most",),
     ),
     Mutation(
