@@ -1412,6 +1412,12 @@ MUTATIONS = (
         ("tests/bot/unanswered/test_digest.py::test_the_digest_begins_with_what_somebody_complained_of",),
     ),
     Mutation(
+        "thanks are no question that somebody was spared",
+        "bot/store/digests.py",
+        ("~down, _SEARCHED\n", "~down\n"),
+        ("tests/bot/unanswered/test_digest.py::test_thanks_and_greetings_are_not_what_was_asked_most",),
+    ),
+    Mutation(
         "the time of adding is no date of a document",
         "retrieval/index/payload.py",
         ('payload.get(_DATE, "")', 'payload.get(_DATE, payload.get("updated", ""))'),

@@ -522,6 +522,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{MCP}::test_over_http_a_token_is_needed_and_good_for_nothing_else",),
     ),
     (
+        "Programs: over standard input a refusal has its reason",
+        "bot/cli/programs.py",
+        ("            raise RAGToolError(_SAID, said=error.text) from error\n", "            raise\n"),
+        (f"{MCP}::test_over_standard_input_and_output_beside_a_running_bot",),
+    ),
+    (
         "Programs: one for everyone reads what is for everyone",
         "bot/programs/programs.py",
         ('"everyone": Audience("outsiders")', '"everyone": Audience("public")'),

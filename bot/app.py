@@ -23,7 +23,7 @@ from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
 from bot.access import readers, thread_scope
 from bot.bot import Bot, make_bot
 from bot.config.home import UNWRITABLE, probe, tighten
-from bot.config.settings import NEEDED_BY, Settings, Strategy
+from bot.config.settings import NEEDED_BY, Settings, Strategy, make_home
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
@@ -419,7 +419,7 @@ async def running(
     process owns this home), EmbeddingError, and what `bot.knowledge.vector_store.open_vectors` raises."""
     async with AsyncExitStack() as stack:
         if lock is None:
-            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_home(settings.home)
             lock = own(settings.home)
         stack.callback(os.close, lock)
         for path in await asyncio.to_thread(tighten, settings):

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.access import readers
-from bot.config.settings import Settings
+from bot.config.settings import Settings, make_home
 from bot.operations.restore_marker import refuse_unfinished
 from bot.records import Summary
 from bot.store.collections import Collections
@@ -62,10 +62,10 @@ class Database:
 
 @asynccontextmanager
 async def database(settings: Settings) -> AsyncIterator[Database]:
-    """The migrated database. Raises StoreError, MigrationError, OSError when the home cannot be made, SettingsError for
-    one whose restore did not end."""
+    """The migrated database. Raises StoreError, MigrationError, SettingsError for a home that cannot be made or whose
+    restore did not end."""
     refuse_unfinished(settings.home)
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_home(settings.home)
     engine = connect(settings.database_url, settings.link)
     collections, signals = Collections(engine), Signals(engine)
     try:

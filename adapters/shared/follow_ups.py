@@ -6,7 +6,6 @@ follow-up is neither stored nor shown to a model. Source: product.md §1.
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable
 
 from adapters.port import PostError
@@ -17,8 +16,6 @@ from bot.types import Actor, Incoming
 log = logging.getLogger(__name__)
 
 LOOKUP_SECONDS = 1.5  # for who writes in the thread: the event waits to be acknowledged
-
-_CODES = re.compile(r":[\w+-]+:")  # Slack's emoji
 
 Look = Callable[[], Awaitable[bool]]
 
@@ -41,4 +38,4 @@ async def is_follow_up(bot: Bot, message: Incoming, *, actor: Callable[[], Await
 
 def says_something(text: str) -> bool:
     """More than thanks, a greeting, a farewell or emoji."""
-    return route(_CODES.sub(" ", text)).kind in ("team", "arithmetic")
+    return route(text).kind in ("team", "arithmetic")

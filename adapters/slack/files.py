@@ -7,7 +7,8 @@ docs.slack.dev/reference/objects/file-object.
 import asyncio
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import aiohttp
@@ -73,6 +74,20 @@ async def download(slack: SlackApi, file: Mapping[str, Any], limit: int, *, seco
             return await _fetched(slack, known, limit)
     except TimeoutError:
         raise UnreadableError(SLOW, platform="Slack", seconds=round(seconds)) from None
+
+
+async def named(slack: SlackApi, files: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The files with their names, which messages do not have of what comes from another workspace; one of which Slack
+    tells no more stays as it is."""
+
+    async def one(file: Mapping[str, Any]) -> Mapping[str, Any]:
+        if file.get("name"):
+            return file
+        with suppress(UnreadableError):  # the download says why
+            return await _described(slack, file)
+        return file
+
+    return await asyncio.gather(*map(one, files))
 
 
 async def _described(slack: SlackApi, file: Mapping[str, Any]) -> Mapping[str, Any]:

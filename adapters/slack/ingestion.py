@@ -374,7 +374,7 @@ async def _take_message(context: SlackContext, wish: _Wish, target: tuple[str, s
     if message is None:
         raise NotTakenError(_NO_MESSAGE)
     text = readable(str(message.get("text") or ""), context.slack.me.user)
-    refs = file_refs(message.get("files") or ())
+    refs = file_refs(await files.named(context.slack, message.get("files") or ()))
     if text or message.get("reply_count") or not refs:
         link = context.slack.permalink(channel, ts, thread)
         ref = {"channel": channel, "thread": thread, "message": ts, "link": link}

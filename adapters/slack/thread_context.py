@@ -46,7 +46,8 @@ class ThreadContext:
         heard = [one for one in thread if str(one.get("ts") or "") < message.message and not self._ours(one)][-HEARD:]
         own = [one for one in thread if one.get("ts") == message.message]
         with_it = [each for one in own for each in forwarded({**one, "channel": message.place.channel})]
-        attached = [file for one in (*own, *with_it) for file in one.get("files") or ()]
+        came = [file for one in (*own, *with_it) for file in one.get("files") or ()]
+        attached = await files.named(context.slack, came)
         texts = [readable(str(one.get("text") or ""), context.slack.me.user) for one in with_it]
         aside = [one for one, text in zip(with_it, texts, strict=True) if text not in message.text]
         return replace(

@@ -110,7 +110,7 @@ class ExtractiveModel:
                 return _why(turn), "", _calls(turn)
         own, others = list[ToolResult](), list[ToolResult]()
         for call, result in turn.done:
-            (own if call.arguments.get("query") == fitting(turn.question) else others).append(result)
+            (own if _query(call) == fitting(turn.question) else others).append(result)
         alone = not others or any(hit.relevance >= CONFIDENT for result in own for hit in result.hits)
         found = _merged(own if alone else others)
         if not any(hit.relevance >= self._floor for _, hit in found):
@@ -240,6 +240,12 @@ def _calls(turn: _Turn) -> tuple[ToolCall, ...]:
         ToolCall(f"call-{number}", SEARCH, {"query": query})
         for number, query in enumerate(_queries(turn), turn.calls_before + 1)
     )
+
+
+def _query(call: ToolCall) -> object:
+    """The query of a search, as it is made here or by others; None of one with several, or of another tool."""
+    queries = call.arguments.get("queries")
+    return queries[0] if isinstance(queries, list) and len(queries) == 1 else call.arguments.get("query")
 
 
 def _why(turn: _Turn) -> str:

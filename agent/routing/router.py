@@ -13,6 +13,7 @@ Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "empty"]
 
 _COURTESY: tuple[Kind, ...] = ("farewell", "thanks", "greeting")
 _PING = re.compile(r"<@[^>]*>|(?<!\w)@\w+")
+_EMOJI = re.compile(r":[\w+-]+:")  # as Slack writes them: ":bow:", ":+1::skin-tone-3:"
 _NO_WORD = re.compile(r"[\W_]*")
 _MARK = re.compile(r".\s*[,、。!?.~〜…]+|[,、。!?]")  # from the last character of what it sets off
 _WAVES = re.compile(r"[👋🙏😀-🙏]")
@@ -32,7 +33,7 @@ class Route:
 
 def route(message: str) -> Route:
     """The route of `message`."""
-    text = " ".join(_PING.sub(" ", normalise(message)).split())
+    text = " ".join(_PING.sub(" ", _without_emoji(message)).split())
     if _NO_WORD.fullmatch(text):
         return Route("greeting" if _WAVES.search(text) else "empty")
     if _NO_WORD.fullmatch(_without(text, (*_COURTESY, "around"))):
@@ -44,7 +45,7 @@ def route(message: str) -> Route:
 
 def approves(message: str) -> bool:
     """Whether a message is nothing but a word of courtesy that answers whether something may be done."""
-    text = normalise(message)
+    text = _without_emoji(message)
     return words("approves").search(text) is not None and not _NO_WORD.sub("", _without(text, ("approves", "around")))
 
 
@@ -98,6 +99,10 @@ def computed(message: str) -> Computed | None:
     while (opening := words("greeting").match(rest) or words("around").match(rest)) and opening.end():
         rest = rest[opening.end() :].lstrip(" ,.!、。！~〜…")
     return compute(rest) if rest else None
+
+
+def _without_emoji(message: str) -> str:
+    return _EMOJI.sub(" ", normalise(message))
 
 
 def _without(text: str, kinds: tuple[str, ...]) -> str:

@@ -24,6 +24,7 @@ from bot.cli.runtime import (
     settings_or_exit,
 )
 from bot.cli.runtime import words as _
+from bot.config.settings import make_home
 from bot.views import Json
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ def migrate() -> None:
     async def main() -> int:
         log_to_stderr(settings)
         refuse_unfinished(settings.home)
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_home(settings.home)
         done = await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
         if done.before == done.after:
             output.say(_("The database is up to date ({to}).", "データベースは最新です（{to}）。", to=done.after))

@@ -6,13 +6,32 @@ import typer
 
 from bot.cli import output
 from bot.cli.help import Commands
-from bot.cli.runtime import ANSWERED, USAGE, AsJson, complain, do, show, with_home
+from bot.cli.remote import OwnerRefusedError
+from bot.cli.runtime import (
+    ANSWERED,
+    LANGUAGE,
+    USAGE,
+    AsJson,
+    complain,
+    do,
+    finish,
+    in_home,
+    log_to_stderr,
+    settings_or_exit,
+    show,
+)
 from bot.cli.runtime import words as _
+from bot.config.settings import Settings
+from bot.errors import SettingsError
 from retrieval.i18n import Text
+from retrieval.types import RAGToolError
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations
     from bot.cli.remote import Owner
+
+_PATIENCE_SECONDS = 600.0  # without a bot one call at a time has the home, and a model takes its time
+_SAID = Text(en="{said}", ja="{said}")
 
 cli = Commands()
 token_cli = Commands(
@@ -61,13 +80,27 @@ def revoke(name: Annotated[str, typer.Argument(help=_("The program's name.", "ãƒ
     )
 )
 def mcp() -> None:
-    async def work(home: "Operations | Owner") -> int:
-        from adapters.mcp.server import serve_stdio
+    settings = settings_or_exit()
+    log_to_stderr(settings)
+    finish(lambda: _serve(settings))
 
-        async def call(tool: str, **arguments: Any) -> dict[str, Any]:
+
+async def _serve(settings: Settings) -> int:
+    from adapters.mcp.server import serve_stdio
+    from migrations import MigrationError
+
+    async def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        """The home is had for this call only: an assistant stays for hours beside others, the bot comes and goes."""
+
+        async def work(home: "Operations | Owner") -> dict[str, Any]:
             return await home("program", tool=tool, arguments=arguments)
 
-        await serve_stdio(call)
-        return ANSWERED
+        try:
+            return await in_home(settings, work, changes=False, patience=_PATIENCE_SECONDS)
+        except OwnerRefusedError as error:
+            raise RAGToolError(_SAID, said=error.text) from error
+        except (SettingsError, MigrationError) as error:
+            raise RAGToolError(_SAID, said=error.text(LANGUAGE)) from error
 
-    with_home(work, changes=False)
+    await serve_stdio(call)
+    return ANSWERED

@@ -28,7 +28,7 @@ SOCKET = "kotae.sock"
 
 _ADDRESS_BYTES = 100  # a socket's address holds 108 with its end on Linux, 104 elsewhere
 _CONNECT_SECONDS = 2.0
-_PATIENCE_SECONDS = 30.0  # for another that is starting or stopping; it drains for 20 s at most
+PATIENCE_SECONDS = 30.0  # for another that is starting or stopping; it drains for 20 s at most
 _LOOK_SECONDS = 0.1
 _QUIET_SECONDS = 60.0  # a stream of events says at least that it lives every 15 s
 _WORK_SECONDS = 900.0  # a long document is embedded for minutes
@@ -87,7 +87,7 @@ async def at_home(
     alone: Callable[[int | None], Awaitable[T]],
     *,
     tell: Callable[[str], None],
-    patience: float = _PATIENCE_SECONDS,
+    patience: float = PATIENCE_SECONDS,
 ) -> T:
     """Have it done by the process that owns `home`, or do it `alone`, which is given the lock of the home to close;
     None where there is no such folder yet.

@@ -10,13 +10,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
 from bot.cli import output
-from bot.cli.remote import OwnerGoneError, OwnerRefusedError, at_home, reach
-from bot.config.settings import Settings, interface_language, load
+from bot.cli.remote import PATIENCE_SECONDS, OwnerGoneError, OwnerRefusedError, at_home, reach
+from bot.config.settings import Settings, interface_language, load, make_home
 from bot.errors import SettingsError
 from retrieval.folder import own
 from retrieval.i18n import Language, Text, os_reason
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from bot.cli.operations import Operations, ReadOperations
     from bot.cli.remote import Owner
     from bot.logs import Redactor
+
+T = TypeVar("T")
 
 LANGUAGE = interface_language(os.environ)
 ANSWERED, FAILED, USAGE, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -68,8 +70,19 @@ def with_home(work: "Callable[[Operations | Owner], Awaitable[int]]", *, changes
     `changes`: of documents or collections. What only looks cleans nothing up.
     """
     settings = settings_or_exit()
+    finish(lambda: in_home(settings, work, changes=changes))
 
-    async def alone(lock: int | None) -> int:
+
+async def in_home(
+    settings: Settings,
+    work: "Callable[[Operations | Owner], Awaitable[T]]",
+    *,
+    changes: bool,
+    patience: float = PATIENCE_SECONDS,
+) -> T:
+    """The same inside a command. Raises what `at_home` does."""
+
+    async def alone(lock: int | None) -> T:
         from bot.app import running
         from bot.cli.operations import Operations
 
@@ -77,7 +90,7 @@ def with_home(work: "Callable[[Operations | Owner], Awaitable[int]]", *, changes
         async with running(settings, redactor, lock=lock, tidy=changes) as app:
             return await work(Operations(app, LANGUAGE))
 
-    finish(lambda: at_home(settings.home, LANGUAGE, work, alone, tell=output.warn))
+    return await at_home(settings.home, LANGUAGE, work, alone, tell=output.warn, patience=patience)
 
 
 def with_database(work: "Callable[[ReadOperations | Owner], Awaitable[int]]") -> NoReturn:
@@ -117,7 +130,7 @@ def as_owner(
     settings = settings_or_exit()
 
     async def main() -> int:
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_home(settings.home)
         try:
             lock = own(settings.home)
         except QdrantConnectionError as error:

@@ -356,6 +356,20 @@ def load(env_file: Path | None = ENV_FILE) -> Settings:
     return Settings(_env_file=env_file)  # type: ignore[call-arg]  # BaseSettings takes it, mypy sees the fields only
 
 
+_UNMADE = Text(
+    en="KOTAE_HOME should be a folder that can be made; {home} cannot: {why}.",
+    ja="KOTAE_HOME には作成できるフォルダーを指定してください。{home} は作成できません: {why}",
+)
+
+
+def make_home(home: Path) -> None:
+    """Make the home where it is missing, for its owner only. Blocks. Raises SettingsError."""
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise SettingsError(filled(_UNMADE, home=home, why=os_reason(error))) from error
+
+
 def unknown_names(environ: Mapping[str, str], env_file: Path | None = ENV_FILE) -> dict[str, str | None]:
     """Names like those of settings that are set and are none, in the environment or the file, each with the setting
     that was probably meant. Raises OSError, UnicodeDecodeError."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from bot.config.settings import Settings
+from bot.config.settings import Settings, make_home
 from bot.knowledge.content_store import ContentFolder
 from bot.knowledge.identity import Identity
 from bot.knowledge.vector_store import make_stores
@@ -110,7 +110,8 @@ async def restore(
     it is, `unfinished` says so and the next restore starts anew. It becomes a home of its own, since the one that the
     backup is of may be at work: on a Qdrant server the vectors are written at once, to a new collection or to one that
     an earlier restore of this backup into this database has begun.
-    `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, StoreError."""
+    `progress(done, total)` counts passages. Raises BackupError, MigrationError, RAGToolError, SettingsError,
+    StoreError."""
     began = asyncio.get_running_loop().time()
     file, home = file_of(settings.database_url), settings.home
     staging = home / UNFINISHED
@@ -119,7 +120,7 @@ async def restore(
         full = file is None and await _is_filled(settings)
         if full and not unfinished(home):
             raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_home(home)
         lock = own(home)  # nobody starts here meanwhile
         try:
             try:

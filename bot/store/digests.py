@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, Text, cast, delete, exists, func, or_, select, update
 
 from bot.records import Period
 from bot.store.engine import Store, change, execute, insert, read, rows, write
@@ -14,6 +14,8 @@ from bot.types import MissReason
 
 AHEAD = timedelta(days=8)  # of the clock: rows up to there are believed
 TRIES = 12  # with the waits between them most of a working day; then it is left to the next one
+
+_SEARCHED = cast(answers.c.searched, Text) != "[]"  # a greeting, thanks or a sum is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Totals:
     missed: int
     resolved: int  # of those missed: closed by now
     reasons: Mapping[MissReason, int]
-    sure: int = 0  # answered, without a doubt of the bot's own or a thumbs-down
+    sure: int = 0  # answered after a search, without a doubt of the bot's own or a thumbs-down
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,9 @@ class Digests(Store):
         missing = select(func.count(questions.c.turn.distinct())).where(missed_in)
         still_open = missing.where(questions.c.resolved_at.is_(None))
         down = exists().where(feedback.c.turn == answers.c.turn, feedback.c.vote == "down")
-        sure = select(func.count()).where(asked_in, answers.c.outcome == "answered", ~answers.c.unsure, ~down)
+        sure = select(func.count()).where(
+            asked_in, answers.c.outcome == "answered", ~answers.c.unsure, ~down, _SEARCHED
+        )
         async with read(self._engine) as db:
             ended: dict[str, int] = {row.outcome: row.n for row in await db.execute(outcomes)}
             missed = await db.scalar(missing) or 0
@@ -136,12 +140,14 @@ class Digests(Store):
             )
 
     async def asked(self, period: Period, *, limit: int) -> list[PublicQuestion]:
-        """The questions that were answered, or not, in this time in places that the whole team reads, newest first."""
+        """The questions that were searched for, whether in vain or not, in this time in places that the whole team
+        reads, newest first."""
         wanted = (
             select(turns.c.id, turns.c.text, turns.c.link)
             .join(answers, answers.c.turn == turns.c.id)
             .where(answers.c.answered_at >= period.since, answers.c.answered_at < period.until)
             .where(turns.c.audience == "public", answers.c.outcome.in_(("answered", "unknown")), turns.c.text != "")
+            .where(_SEARCHED)
             .order_by(answers.c.answered_at.desc())
             .limit(limit)
         )

@@ -216,6 +216,7 @@ class File:
     title: str = ""
     deleted: bool = False
     uploaded: bool = True
+    elsewhere: bool = False  # from another workspace: messages have its id only
 
 
 @dataclass(slots=True)
@@ -440,7 +441,7 @@ class World:
             stream = message.stream
             told["blocks"] = [*(streamed(stream.parts, stream.plan, stream.display) if stream else ()), *message.blocks]
         if message.files:
-            told["files"] = [self.file_json(self.files[each], base) for each in message.files]
+            told["files"] = [self._attached(self.files[each], base) for each in message.files]
         if message.attachments:
             told["attachments"] = message.attachments
         if message.edited:
@@ -467,6 +468,11 @@ class World:
     def _profile(self, message: Message) -> Json:
         name = self.users[message.user].name if message.user in self.users else "bot"
         return {"id": message.bot_id, "app_id": message.app_id, "name": name, "team_id": message.team}
+
+    def _attached(self, file: File, base: str) -> Json:
+        if file.elsewhere:
+            return {"id": file.id, "mode": "file_access", "file_access": "check_file_info"}
+        return self.file_json(file, base)
 
     def file_json(self, file: File, base: str = "") -> Json:
         told: Json = {

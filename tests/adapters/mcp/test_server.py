@@ -24,6 +24,7 @@ from bot.logs import Redactor
 from bot.programs.programs import MISSES_A_DAY, NOTE, PREFIX
 from bot.records import ProgramToken
 from bot.types import Actor, Upload
+from retrieval.folder import own
 from retrieval.types import EVERYONE, TEAM, RAGToolError
 from tests.adapters.service import Service
 from tests.bot.sample_turns import begun
@@ -231,10 +232,29 @@ def complaints() -> Iterator[TextIO]:
         yield nowhere
 
 
+def stdio(home: Path) -> StdioServerParameters:
+    env = {**os.environ, "KOTAE_HOME": str(home), "KOTAE_LANGUAGE": "en"}
+    return StdioServerParameters(command=sys.executable, args=["-m", "bot", "mcp"], env=env)
+
+
 async def test_over_standard_input_and_output_beside_a_running_bot(service: Service, complaints: TextIO) -> None:
-    env = {**os.environ, "KOTAE_HOME": str(service.home)}
-    parameters = StdioServerParameters(command=sys.executable, args=["-m", "bot", "mcp"], env=env)
-    async with Client(stdio_client(parameters, errlog=complaints)) as program:
+    async with Client(stdio_client(stdio(service.home), errlog=complaints)) as program:
         assert await used(program, "report_miss", question="Who waters the plants?") == {"reported": True}
+        refused = await program.call_tool("read", {"document": "nope"})
+        assert refused.is_error and "There is no such document to read." in str(refused.content)
     async with httpx.AsyncClient(base_url=service.url) as client:
         assert "Who waters the plants?" in (await client.get("/unanswered")).text
+
+
+async def test_without_a_bot_a_program_that_stays_keeps_nobody_from_the_home(
+    tmp_path: Path, complaints: TextIO
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    async with (
+        Client(stdio_client(stdio(home), errlog=complaints)) as one,
+        Client(stdio_client(stdio(home), errlog=complaints)) as another,
+    ):
+        for program in (one, another, one):
+            assert (await used(program, "search", query="refunds"))["results"] == []
+        os.close(own(home))  # as `kotae run` does

@@ -204,7 +204,7 @@ async def test_a_question_learns_who_reads_it_what_was_said_before_and_what_came
         earlier = await slack.says("C1", "U1", "@kotae And this?", thread=root)
         files = [slack.world.add_file(f"{number}.md", b"# Plan\n", "U1") for number in range(FILES)]
         files.append(slack.world.add_file("much.md", b"# Plan\n", "U1"))
-        files[0].serves = "login"
+        files[0].serves, files[1].elsewhere = "login", True
         ts = await slack.says("C1", "U1", "@kotae What is it, <@U2>?", thread=root, files=files)
         await slack.says("C1", "U2", "Later.", thread=root)
 

@@ -345,6 +345,7 @@ async def test_a_message_with_its_files_its_thread_or_alone_is_added_by_the_shor
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path) as here:
         slack.world.users["U2"].locale = "ja-JP"
         files = [slack.world.add_file(f"{'規程' * 120}-{n}.md", RULES, "U1") for n in range(10)]
+        files[5].elsewhere = True
         root = await slack.says("C1", "U1", "Hello all " + "long " * 2_000, files=files)
         reply = await slack.says("C1", "U2", "Second thoughts.", thread=root)
         bare = slack.world.add_file("only.md", RULES, "U1")

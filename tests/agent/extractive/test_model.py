@@ -13,6 +13,7 @@ from agent.extractive.model import ExtractiveModel
 from agent.models.base import (
     Message,
     ModelMessage,
+    ModelProtocolError,
     ModelUnavailable,
     SystemMessage,
     TextPart,
@@ -30,6 +31,7 @@ from retrieval.i18n import Language, Text
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of
 from retrieval.types import CollectionInfo, EmbeddingError, Found, Hit, Passage, SearchMetrics
+from tests.fakes.scripted import ScriptedModel
 
 ENCODER = SparseEncoder()
 HANDBOOK = CollectionInfo("handbook", "社内規程と手続き", ("ja",), 3, 9)
@@ -119,6 +121,16 @@ def answer(events: Sequence[Event]) -> Answered:
     last = events[-1]
     assert isinstance(last, Answered)
     return last
+
+
+async def test_after_a_model_that_refuses_everything_it_is_as_sure_as_by_itself() -> None:
+    """What was searched for with the question meanwhile is its own search."""
+    refused = ScriptedModel(*[ModelProtocolError("400: no tools here")] * 6)
+    spare, library = ExtractiveModel(tokenise=ENCODER.terms), Library()
+    ask = Ask("経費精算の期限は支払日から何日以内ですか？", "ja", (), (HANDBOOK, IT))
+    last = answer([event async for event in Agent(refused, library, fallback=spare).run(ask)])
+    assert last.text.startswith("資料にはこうあります：") and not last.unsure
+    assert library.asked == [(ask.question, None)]
 
 
 async def test_a_strong_match_is_what_the_documents_say() -> None:

@@ -12,7 +12,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.config.dotenv import current
-from bot.config.settings import Settings, interface_language, load
+from bot.config.settings import Settings, interface_language, load, make_home
 from bot.errors import SettingsError
 
 BOT = "xoxb-1111111111-CANARYCANARY"
@@ -302,6 +302,14 @@ def test_a_home_may_be_below_the_users(dotenv: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOME", "/home/aki")
     assert made(dotenv, KOTAE_HOME="~/kotae").home == Path("/home/aki/kotae")
     assert problems(dotenv, KOTAE_HOME="~nobody-of-this-name/x")[0].startswith("KOTAE_HOME should be a folder")
+
+
+def test_a_home_that_cannot_be_made_is_a_wrong_setting(tmp_path: Path) -> None:
+    make_home(tmp_path / "deep" / "home")
+    assert (tmp_path / "deep" / "home").stat().st_mode & 0o777 == 0o700
+    with pytest.raises(SettingsError) as refused:
+        make_home(tmp_path / ("x" * 300))
+    assert "KOTAE_HOME" in refused.value.text("en") and "は作成できません" in refused.value.text("ja")
 
 
 def test_the_port_of_the_web_pages(dotenv: Path) -> None:

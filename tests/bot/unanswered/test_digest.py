@@ -55,6 +55,7 @@ class Team:
         reason: MissReason | None = None,
         at: datetime = MONDAY - timedelta(days=1),
         link: str | None = None,
+        searched: tuple[str, ...] = ("handbook",),
     ) -> str:
         self._number += 1
         turn = f"{self._number:032}"
@@ -64,7 +65,7 @@ class Team:
         await self._rows.start(claimed, owner="me", now=at)
         scope = default_scope(place, message.audience)
         miss = MissedQuestion(turn, text, reason or "unknown", ("handbook",), 0.1, scope, link, at)
-        answer = Answered("…", outcome="unknown" if missed else "answered")
+        answer = Answered("…", outcome="unknown" if missed else "answered", searched=searched)
         misses = (miss,) if missed or reason else ()
         await self._rows.finish(claimed, answer, owner="me", steps=[], misses=misses, now=at)
         await self._rows.shown(turn, owner="me", now=at)
@@ -235,6 +236,14 @@ async def test_what_was_asked_most_is_said_whether_it_was_answered_or_not(team: 
     await Votes(team.engine).put(Feedback(newest, "U9", "down", at=MONDAY - timedelta(hours=1)), "team")
     assert (await team.digest()).totals.sure == 11
     assert not (await team.digest(Readers(frozenset({EVERYONE})))).most  # where outsiders read along
+
+
+async def test_thanks_and_greetings_are_not_what_was_asked_most(team: Team) -> None:
+    """Nor did they spare anybody a question."""
+    for _ in range(3):
+        await team.asks("Thank you!", missed=False, searched=())
+    digest = await team.digest()
+    assert (digest.most, digest.totals.answered, digest.totals.sure) == ((), 3, 0)
 
 
 async def test_misses_of_programs_stand_apart_and_after_those_of_people(team: Team) -> None:
