@@ -135,7 +135,7 @@ def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> C
     days = [fact for fact in facts(question) if any(atom.startswith(_DAY) for atom in fact.any_of)]
 
     def names_day(text: str) -> bool:
-        return any(map(figures(text).hold, days))
+        return bool(days) and any(map(figures(text).hold, days))
 
     def told(text: str) -> float:
         return _FIGURE * bool(has and has(text)) + _NAMED * names_day(text)
