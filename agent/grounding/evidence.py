@@ -85,7 +85,8 @@ class Evidence:
     @cached_property
     def _rows(self) -> frozenset[str]:
         """The rows of its tables as they are read out, each cell behind the name of its column."""
-        read = (unit for each in self.passages for unit in units(each.text, each.headings, each.question))
+        tabled = (each for each in self.passages if "|" in each.text)
+        read = (unit for each in tabled for unit in units(each.text, each.headings, each.question))
         return frozenset(squeeze(unit.text) for unit in read if unit.kind == "row")
 
     @cached_property
