@@ -9,6 +9,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from typing import Any
 
 import discord
@@ -36,6 +37,7 @@ from retrieval.i18n import Language, Text
 log = logging.getLogger(__name__)
 
 NAME = 90  # characters of a thread's name, which takes 100
+_SLIP = 2  # characters in a row that a correction takes away
 _SHUT = frozenset({str(ARCHIVED), str(LOCKED), "50001", "50013"})  # nothing may be posted in the thread
 
 _UNNAMED = Text(en="Question", ja="質問")
@@ -294,9 +296,9 @@ class TurnMessages:
             await self._rest.delete(said.channel, post.message)
 
     async def unname(self, *, unless_asked: bool = False) -> None:
-        """Take a question's words from the name of the thread that was opened for it; `unless_asked`: where they are
-        not those of the question now. New ones do not take their place: each name is told in the thread, by a message
-        that nobody can delete. Raises DiscordError."""
+        """Take a question's words from the name of the thread that was opened for it; `unless_asked`: where the
+        question has lost some of them, not only a slip. New ones do not take their place: each name is told in the
+        thread, by a message that nobody can delete. Raises DiscordError."""
         message, name = self._message, _UNNAMED.to(self._language)
         if message.place.workspace == DIRECT or message.thread != message.message or written_in(message) != self.parent:
             return
@@ -304,9 +306,16 @@ class TurnMessages:
             thread = await place_at(self._rest, self._client, int(message.thread))
         except GoneError:  # there never was one
             return
-        right = (name, self._name()) if unless_asked else (name,)
-        if isinstance(thread, discord.Thread) and thread.owner_id == self._rest.me and thread.name not in right:
+        if not isinstance(thread, discord.Thread) or thread.owner_id != self._rest.me or thread.name == name:
+            return
+        if not (unless_asked and _keeps(thread.name, self._name())):
             await self._rest.rename(message.thread, name)
 
     async def typing(self) -> None:
         await self._rest.typing((await self.target()).channel)
+
+
+def _keeps(before: str, now: str) -> bool:
+    """Whether nothing but slips of a question's words is gone."""
+    changes = SequenceMatcher(None, before, now, autojunk=False).get_opcodes()
+    return all(end - begin <= _SLIP for kind, begin, end, *_ in changes if kind != "equal")

@@ -286,6 +286,16 @@ async def test_a_thread_does_not_keep_the_words_that_its_question_had_before(
         assert not [text for text in told if "How long" in text], "a name is told where nobody can delete it"
 
 
+async def test_a_thread_keeps_its_name_where_a_slip_is_corrected_or_something_is_added(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        async with bot(discord, tmp_path, answers("Old."), answers()):
+            asked = await discord.says("general", "ann", "@kotae How long do refnuds take?")
+            await discord.wait_for(lambda: finals(discord, asked, "Old."))
+            await discord.edits(asked, "@kotae How long do refunds to a card take?")
+            await discord.wait_for(answered(discord, asked))
+        assert discord.place(asked).name == "How long do refnuds take?"  # the turn is over by now
+
+
 async def test_a_mention_added_by_an_edit_is_a_question(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path):
         asked = await discord.says("general", "ann", "How long do refunds take?")
