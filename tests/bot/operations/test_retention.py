@@ -319,14 +319,18 @@ async def test_much_goes_in_small_steps_that_let_others_write(kept: Kept) -> Non
         await kept.asked(OLD)
         await kept.searched(OLD, "words")
     wrote: list[int] = []
+    connected = asyncio.Event()
 
     async def write_beside() -> None:
         while True:
             async with write(kept.engine):
                 wrote.append(await kept.count(turns) if kept.engine.dialect.name != "sqlite" else 0)
+            connected.set()
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(write_beside())
+    await connected.wait()
+    wrote.clear()
     expired = await Erasure(kept.engine, batch=2).expire(
         before=NOW - KEEP, inbox_before=NOW - CLAIMS, audit_before=NOW - TRACES
     )
