@@ -25,7 +25,7 @@ from bot.bot import Bot
 from bot.errors import StoreError
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Claimed, Post, StepsShown, has_answer, taken_back
-from bot.waiting import Sleep, beside, stopped
+from bot.waiting import Sleep, beside, sleep_unless, stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -189,17 +189,10 @@ class SlackThread(TurnView):
                     if not await first:
                         self._steps.wait(0)
                 while True:
-                    await self._until_refresh(ended)
+                    await sleep_unless(ended, REFRESH_SECONDS, self._sleep)
+                    ended.clear()
                     if not await self._sign(session):
                         self._steps.wait(round(self._clock() - since))
-
-    async def _until_refresh(self, ended: asyncio.Event) -> None:
-        waits = [asyncio.ensure_future(one) for one in (self._sleep(REFRESH_SECONDS), ended.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            await stopped(*waits)
-        ended.clear()
 
     async def _sign(self, session: asyncio.Task[bool]) -> bool:
         """Whether Slack shows that the turn is at work: by a status, or where that is refused by its session."""

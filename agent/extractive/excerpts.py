@@ -147,8 +147,7 @@ def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> C
         _WORDS * share(own) + _AROUND * share(near) + told(line.unit.text) - _RANK * line.hit
         for line, own, near in zip(lines, held, around, strict=True)
     )
-    found = tuple(words)
-    return CandidateLines(tuple(_shown(line, in_cell) if line.table else line for line in lines), found)
+    return CandidateLines(tuple(_shown(line, in_cell) if line.table else line for line in lines), tuple(words))
 
 
 def _shown(row: _Line, closeness: Callable[[str], tuple[bool, float]]) -> _Line:

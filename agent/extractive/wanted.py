@@ -49,7 +49,7 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: boo
     rows = [line for line in lines if line.columns]
     encoder, subject = reading()
     about = frozenset(subject(encoder.query(question)[0].indices))
-    prose = [part for line in lines if line not in rows for part in (line.text, *line.headings)]
+    prose = [part for line in lines if not line.columns for part in (line.text, *line.headings)]
     texts = (" ".join((place, *prose, *row.headings, row.text)) for row in rows)
     named = facts(question)
 

@@ -250,7 +250,9 @@ def _has_picture(page: pypdfium2.PdfPage) -> bool:
 
 
 def _has_lines(page: pypdfium2.PdfPage) -> bool:
-    """Whether as much is drawn on the page as a table is ruled with, and no plan or chart."""
+    """Whether the page stands upright and as much is drawn on it as a table is ruled with, and no plan or chart."""
+    if page.get_rotation() or tuple(page.get_mediabox()[:2]) != (0, 0):
+        return False
     paths = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_PATH], max_depth=3)
     points: int = sum(pdfium.FPDFPath_CountSegments(path) for path in islice(paths, _MOST_POINTS))
     return _FEWEST_POINTS <= points < _MOST_POINTS
@@ -297,7 +299,8 @@ class _Ruled:
 
 
 def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None) -> _Ruled | None:
-    """The page with its ruled tables, or None where there are none, or text stands beside or between their cells."""
+    """An upright page with its ruled tables, or None where there are none, or text stands beside or between their
+    cells."""
     try:
         with pdfplumber.open(_alone(document, number)) as alone:
             lines = alone.pages[0].edges
@@ -309,8 +312,7 @@ def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None) 
         log.info("a page without its ruled tables: %s", type(error).__name__)
         return None
     with closing(document[number]) as page, closing(page.get_textpage()) as words:
-        upright = not page.get_rotation() and tuple(page.get_mediabox()[:2]) == (0, 0)
-        return _with_ruled(words, page.get_size(), written, before) if written and upright else None
+        return _with_ruled(words, page.get_size(), written, before) if written else None
 
 
 def _with_ruled(
