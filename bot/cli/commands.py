@@ -20,6 +20,7 @@ from bot.cli.runtime import (
     UNANSWERED,
     USAGE,
     AsJson,
+    InScope,
     as_owner,
     aside,
     complain,
@@ -259,9 +260,7 @@ def _readable(names: list[str] | None) -> tuple[str, ...] | None:
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help=_("Files and folders.", "ファイルやフォルダーです。"))],
     collection: InCollection = None,
-    scope: Annotated[
-        str, typer.Option(help=_("Who may read it: team, everyone, place:…", "公開範囲です: team、everyone、place:…"))
-    ] = TEAM,
+    scope: InScope = TEAM,
     prune: Annotated[
         bool,
         typer.Option(
@@ -274,17 +273,6 @@ def ingest(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    from bot.access import valid_scope
-
-    if not valid_scope(scope):
-        complain(
-            _(
-                f"--scope should be team, everyone or place:PLATFORM:WORKSPACE:CHANNEL, not “{scope}”.",
-                f"--scope は team、everyone、place:プラットフォーム:ワークスペース:チャンネル "
-                f"のどれかにしてください（「{scope}」ではなく）。",
-            ),
-            USAGE,
-        )
     ingesting.ingest(paths, collection and readable(collection), scope, prune=prune, as_json=as_json)
 
 

@@ -50,6 +50,32 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def _scope_or_exit(scope: str) -> str:
+    from bot.access import valid_scope
+
+    if not valid_scope(scope):
+        complain(
+            words(
+                "--scope should be team, everyone or place:PLATFORM:WORKSPACE:CHANNEL, not “{scope}”.",
+                "--scope は team、everyone、place:プラットフォーム:ワークスペース:チャンネル "
+                "のどれかにしてください（「{scope}」ではなく）。",
+                scope=readable(scope),
+            ),
+            USAGE,
+        )
+    return scope
+
+
+InScope = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        help=words("Who may read it: team, everyone, place:…", "公開範囲です: team、everyone、place:…"),
+        callback=_scope_or_exit,
+    ),
+]
+
+
 def settings_or_exit() -> Settings:
     try:
         return load()

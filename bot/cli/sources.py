@@ -6,7 +6,7 @@ import typer
 
 from bot.cli import output
 from bot.cli.help import Commands
-from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, AsJson, complain, do, readable, show, with_home
+from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, AsJson, InScope, complain, do, readable, show, with_home
 from bot.cli.runtime import words as _
 from bot.views import Json
 from retrieval.i18n import Text
@@ -63,7 +63,7 @@ def add(
             "--collection", help=_("Its collection; else its name.", "コレクションです（省略時は名前と同じ）。")
         ),
     ] = "",
-    scope: Annotated[str, typer.Option("--scope", help=_("Who may find it.", "検索できる人です。"))] = TEAM,
+    scope: InScope = TEAM,
     every: Annotated[
         str,
         typer.Option("--every", help=_("How often to look: 30s, 10m, 1h, 1d.", "確認の間隔です（30s、10m、1h、1d）。")),

@@ -266,6 +266,7 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
         (["documents", "--collection", "nope"], "nope"),
         (["collections", "merge", "nope", "sample"], "nope"),
         (["ingest", "README.md", "--scope", "nope"], "nope"),
+        (["source", "add", "folder", ".", "--scope", "nope"], "nope"),
     ],
 )
 def test_what_cannot_be_is_status_2_and_says_why(
