@@ -19,7 +19,7 @@ def test_every_process_has_the_same_settings_and_a_home_of_its_own() -> None:
     assert others
     for other in others:
         assert other["environment"] == first["environment"] and other["volumes"] != first["volumes"]
-    example = (ROOT / ".env.example").read_text()
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
     assert all(re.search(rf"^# {name}=", example, re.MULTILINE) for name in first["environment"])
     assert {"DATABASE_URL", "QDRANT_URL", "KOTAE_WEB_TOKEN"} <= first["environment"].keys()
 

@@ -524,6 +524,14 @@ def test_the_example_names_every_setting_and_sets_none() -> None:
     assert load(EXAMPLE) == load(None)
 
 
+def test_the_example_explains_in_both_languages() -> None:
+    _, *explained = re.split(r"\n\n+", EXAMPLE.read_text(encoding="utf-8").strip())
+    for one in explained:
+        told = [line for line in one.splitlines() if not re.match(r"# (?:-- |[A-Z_]+=)", line)]
+        spoken = {"ja" if re.search("[ぁ-ヿ一-鿿]", line) else "en" for line in told}
+        assert spoken == {"en", "ja"}, one
+
+
 def test_the_example_is_right_when_uncommented(dotenv: Path) -> None:
     text = EXAMPLE.read_text(encoding="utf-8")
     dotenv.write_text(re.sub(r"^# ([A-Z_]+=)", r"\1", text, flags=re.MULTILINE), encoding="utf-8")
