@@ -57,13 +57,24 @@ def test_the_first_screen_says_who_it_is_for_shows_a_picture_and_how_to_run_it()
     assert bytes_of.startswith(b"\x89PNG") and len(bytes_of) <= PICTURE_BYTES
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/screens.md", "docs/newcomer.md"])
+@pytest.mark.parametrize(
+    "page", sorted(["README.md", "CONTRIBUTING.md", *(f"docs/{one.name}" for one in (ROOT / "docs").glob("*.md"))])
+)
 def test_links_between_the_pages_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     headings = {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in re.findall(r"^#+ (.*)", text, re.M)}
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
         file, _, part = target.partition("#")
         assert (ROOT / page).parent.joinpath(file).exists() if file else part in headings, target
+
+
+def test_the_page_about_many_machines_says_the_same_in_both_languages() -> None:
+    def told(page: str) -> tuple[set[str], list[int]]:
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        shapes = (r"^#+ ", r"^- \*\*", r"^\|", r"^\d\. ")  # headings, points, rows, steps
+        return set(re.findall(r"`[^`\n]+`", text)), [len(re.findall(one, text, re.MULTILINE)) for one in shapes]
+
+    assert told("deploy.md") == told("deploy.ja.md")
 
 
 @pytest.mark.parametrize("page", ["screens", "newcomer"])

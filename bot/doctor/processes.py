@@ -20,7 +20,7 @@ _ALONE = Text(
 _MANY = Text(
     en="For more than one set QDRANT_URL to a Qdrant server that all of them use; docs/deploy.md says more.",
     ja="複数のプロセスで使うには、共通の Qdrant サーバーを QDRANT_URL に設定してください"
-    "（説明は docs/deploy.md にあります）。",
+    "（説明は docs/deploy.ja.md にあります）。",
 )
 _THESE = Text(en="{count} now: {names}.", ja="現在 {count} 件: {names}")
 _NONE = Text(en="None is running now.", ja="現在動いているものはありません。")
