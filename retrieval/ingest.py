@@ -30,6 +30,7 @@ Kept = Mapping[str, "array[float]"]
 
 MAX_CHUNKS = 5_000  # of one file
 _BATCH = 64  # chunks embedded and written at once: a second of a small model on two cores
+_FIRST = 8  # of many documents: what embeds need not wait until a whole batch is cut
 _BETWEEN = 32  # chunks, after which the dictionary's pages are let go of
 _AT_ONCE = 2  # batches: what embeds is never without work
 _NAMESPACE = uuid.UUID("6e3c1a52-8f0e-5d3b-9b43-0c8b1d1f7a10")
@@ -131,6 +132,7 @@ class Ingest:
         """
         counts: list[int] = []
         waiting: list[tuple[Entry, Chunk]] = []
+        size = _FIRST
         async with self._undoing([entry.about.document_id for entry in entries], born), self._writing(born) as write:
             for entry in entries:
                 if progress:
@@ -138,8 +140,8 @@ class Ingest:
                 made = await self._chunks(entry.document)
                 counts.append(len(made))
                 waiting += ((entry, chunk) for chunk in made)
-                while len(waiting) >= _BATCH:
-                    some, waiting = waiting[:_BATCH], waiting[_BATCH:]
+                while len(waiting) >= size:
+                    some, waiting, size = waiting[:size], waiting[size:], _BATCH
                     await write(some)
             if waiting:
                 await write(waiting)

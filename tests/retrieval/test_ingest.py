@@ -298,7 +298,7 @@ async def test_many_documents_share_batches_and_a_generation(index: EdgeIndex) -
         entries, born=1, progress=lambda done, total: steps.append((done, total))
     )
     assert counts == [0 if n % 10 == 0 else 1 for n in range(150)]
-    assert [len(batch) for batch in embedder.batches] == [64, 64, 7]
+    assert [len(batch) for batch in embedder.batches] == [8, 64, 63]
     assert steps[0] == (0, 150) and steps[-1] == (150, 150)
     assert await index.count(see(1)) == 135
     (passage,) = await index.passages("d77", range(5), see(1))
