@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from watchfiles import awatch
@@ -13,6 +13,7 @@ from bot.sources.base import (
     MOST_PAGES,
     TOO_MANY,
     Fetched,
+    Listed,
     Listing,
     PageError,
     PageFilter,
@@ -45,7 +46,7 @@ class FolderSource:
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         yield await asyncio.to_thread(self._listed, known)
 
-    def _listed(self, known: Mapping[str, FollowedPage]) -> "_Files":
+    def _listed(self, known: Mapping[str, FollowedPage]) -> Listed:
         if not self._path.is_dir():
             raise SourceError(NO_FOLDER, path=str(self._path))
         found: dict[str, LocalFile] = {}
@@ -62,7 +63,15 @@ class FolderSource:
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
         follow_renames(pages, known)
-        return _Files(pages, found, self._dated)
+        return Listed(pages, partial(self._fetch, found))
+
+    async def _fetch(self, files: Mapping[str, LocalFile], page: SourcePage) -> Fetched:
+        file = files[page.ref]
+        try:
+            data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
+        except NotReadError as error:
+            raise PageError(error.said) from error
+        return Fetched(data, await asyncio.to_thread(file.changed_at) if self._dated else None)
 
     async def changed(self) -> None:
         """Return when something may have changed. One watch from the first call on: it also tells of what has changed
@@ -72,22 +81,6 @@ class FolderSource:
             await anext(self._events)
         except OSError:  # it is not there, or has too many folders to watch: the walk sees what changes
             await asyncio.Event().wait()
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    pages: Mapping[str, SourcePage]
-    files: Mapping[str, LocalFile]
-    dated: bool
-    cursor: str | None = None
-
-    async def fetch(self, page: SourcePage) -> Fetched:
-        file = self.files[page.ref]
-        try:
-            data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
-        except NotReadError as error:
-            raise PageError(error.said) from error
-        return Fetched(data, await asyncio.to_thread(file.changed_at) if self.dated else None)
 
 
 def _version(file: LocalFile, before: str) -> str:
