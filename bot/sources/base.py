@@ -44,10 +44,6 @@ class PageGoneError(PageError):
     """A page that was asked for is not there any more."""
 
 
-class NoDocumentError(PageError):
-    """A page was read, and is no document as it is now; `again`: when it may have become one."""
-
-
 @dataclass(frozen=True, slots=True)
 class SourcePage:
     """A page as a listing has it. `ref` is its identity in the source, `version` changes with what it says; `name` is
@@ -62,14 +58,15 @@ class SourcePage:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A page's bytes. `changed_at`: the source's own date of it, ISO. Of what was said in a channel: where (`said_in`),
-    by whom (`people`), which `version` that is, and when more of it may count (`again`)."""
+    """A page's bytes; None: it is no document as it is now. `changed_at`: the source's own date of it, ISO. Of what was
+    said in a channel: where (`said_in`), by whom (`people`), which `version` that is (None: the listing's), and when
+    more of it may count (`again`)."""
 
-    data: bytes = field(repr=False)
+    data: bytes | None = field(repr=False)
     changed_at: str | None = None
     said_in: str | None = None
     people: tuple[str, ...] = ()  # platform:id
-    version: str = ""
+    version: str | None = None
     again: datetime | None = None
 
 

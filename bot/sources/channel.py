@@ -22,7 +22,6 @@ from bot.sources.base import (
     Fetched,
     Listed,
     Listing,
-    NoDocumentError,
     PageError,
     PageGoneError,
     PausedError,
@@ -63,7 +62,6 @@ _OUTSIDERS = Text(
 )
 _READERS = Text(en="Nobody can tell who reads {channel} now.", ja="{channel} を誰が読めるか、いまは確認できません。")
 _GONE = Text(en="The thread is not there any more.", ja="スレッドがありません。")
-_NO_DOCUMENT = Text(en="The thread is not settled.", ja="スレッドの会話がまだ終わっていません。")
 _TITLES = Text(en="This channel is a source of answers now", ja="このチャンネルの会話が回答に使われるようになりました")
 _FOUND_BY = Text(
     en="Threads in which at least two people speak are found by {who} once whoever asked marks them with ✅, or they "
@@ -260,12 +258,12 @@ class ChannelSource:
         if thread.root != page.ref:
             await self._channels.store.enqueue(self.source.id, [thread.root], self._channels.clock())
             self.more = True
-            raise NoDocumentError(_NO_DOCUMENT)
+            return Fetched(None, version="")
         people = {one.author.full_id for one in thread.said if one.author is not None}
         left_out = await self._channels.store.left_out(people)
         part, again = settled(thread, left_out, self._channels.clock(), self._channels.is_editor)
         if not part:
-            raise NoDocumentError(_NO_DOCUMENT, again=again)
+            return Fetched(None, version="", again=again)
         last = part[-1].at.astimezone(UTC)
         return Fetched(
             written(thread, part, self._here.name, self._channels.hidden),

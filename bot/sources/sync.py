@@ -15,7 +15,6 @@ from bot.sources.base import (
     GONE,
     Fetched,
     Listing,
-    NoDocumentError,
     PageError,
     PageGoneError,
     PageRefusedError,
@@ -143,7 +142,7 @@ class Sync:
             known[page.ref] = known.pop(page.was)
 
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage) -> None:
-        fetched, document, refusal = Fetched(b""), before.document, None
+        fetched, document, refusal = Fetched(None), before.document, None
         try:
             fetched = await listing.fetch(page)
             document = await self._taken(page, before, fetched)
@@ -153,23 +152,22 @@ class Sync:
         except PageGoneError:  # waits until all others were looked at: they may be many
             await self._note(page, before, replace(before, version=GONE, due_at=None))
             return
-        except NoDocumentError as error:
-            await self._forget(before.document)
-            await self._note(page, before, FollowedPage("", due_at=error.again))
-            return
         except PageError as error:
             self.report.failed.append((shown(page.ref), error.said))
             if error.again is not None:
                 await self._note(page, before, replace(before, due_at=error.again))
             return
-        version = fetched.version or page.version
+        version = page.version if fetched.version is None else fetched.version
         await self._note(page, before, FollowedPage(version, document, refusal, fetched.again, fetched.people))
 
     async def _note(self, page: SourcePage, before: FollowedPage, noted: FollowedPage) -> None:
         await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
 
     async def _taken(self, page: SourcePage, before: FollowedPage, fetched: Fetched) -> str | None:
-        """The document of a page. Raises PageRefusedError where it can be none."""
+        """The document of a page, if it is one now. Raises PageRefusedError where it can be none."""
+        if fetched.data is None:
+            await self._forget(before.document)
+            return None
         source, name = self._source, clean_name(page.name)
         there = await self._documents.find(source.collection, source.scope, name)
         if there is not None and there.author != author_of(source):
