@@ -24,7 +24,6 @@ from bot.sources.base import (
 from bot.sources.local_files import LocalFile, NotReadError, local_files
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
-from retrieval.loaders.limits import ParsingLimits
 
 NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
 _UNREADABLE = Text(
@@ -68,7 +67,7 @@ class FolderSource:
     async def _fetch(self, files: Mapping[str, LocalFile], page: SourcePage) -> Fetched:
         file = files[page.ref]
         try:
-            data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
+            data = await asyncio.to_thread(file.read)
         except NotReadError as error:
             raise PageError(error.said) from error
         return Fetched(data, await asyncio.to_thread(file.changed_at) if self._dated else None)
@@ -90,7 +89,7 @@ def _version(file: LocalFile, before: str) -> str:
         outside = f"{about.st_mtime_ns} {about.st_size}"
         if before.rpartition(" ")[0] == outside:
             return before
-        said = hashlib.sha256(file.read(ParsingLimits().file + 1)).hexdigest()
+        said = hashlib.sha256(file.read()).hexdigest()
         return before if before.endswith(f" {said}") else f"{outside} {said}"
     except (OSError, NotReadError):
         return "unreadable"  # is said when it is fetched

@@ -139,7 +139,7 @@ class GitSource:
     async def _head(self) -> tuple[str, str]:
         """The branch's full name and its commit."""
         asked = f"refs/heads/{self._branch}" if self._branch else "HEAD"
-        told = await self._git.run("ls-remote", "--symref", "--", self._git.location, asked, seconds=LOOK_SECONDS)
+        told = await self._git.run("ls-remote", "--symref", "--", self._git.location, asked)
         said = told.decode(errors="replace")
         head = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(asked)}$", said, re.MULTILINE)
         if head is None:

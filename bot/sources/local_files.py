@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from retrieval.i18n import Text, TextError, os_reason
+from retrieval.loaders.limits import ParsingLimits
 
 _OUTSIDE = Text(
     en="It is a link out of the folder that was given, so it was not followed. To add what it points to, name that "
@@ -43,8 +44,8 @@ class LocalFile:
     refusal: NotReadError | None = None
     unseen: bool = False
 
-    def read(self, most: int) -> bytes:
-        """Its first `most` bytes. Blocks, but not for a pipe. Raises NotReadError."""
+    def read(self, most: int = ParsingLimits().file + 1) -> bytes:
+        """Its first `most` bytes; the loader refuses longer ones. Blocks, but not for a pipe. Raises NotReadError."""
         if self.refusal is not None:
             raise self.refusal
         try:
