@@ -18,6 +18,7 @@ from retrieval.types import RAGToolError
 
 MOST_PAGES = 50_000
 GONE = "gone"  # the version of a page that is not there any more, of a source that is read page by page
+UNREAD = FollowedPage("")  # a page before it was ever read
 
 
 class SourceError(RAGToolError):

@@ -12,6 +12,7 @@ from watchfiles import awatch
 from bot.sources.base import (
     MOST_PAGES,
     TOO_MANY,
+    UNREAD,
     Fetched,
     Listed,
     Listing,
@@ -56,8 +57,7 @@ class FolderSource:
             name = self._wanted.name(file.name)
             if name is None or file.refusal is not None:
                 continue
-            before = known.get(file.name)
-            version = _version(file, before.version if before else "")
+            version = _version(file, known.get(file.name, UNREAD).version)
             found[file.name], pages[file.name] = file, SourcePage(file.name, version, name)
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)

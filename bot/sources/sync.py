@@ -13,6 +13,7 @@ from bot.access import person
 from bot.knowledge.documents import KnowledgeBase
 from bot.sources.base import (
     GONE,
+    UNREAD,
     Fetched,
     Listing,
     PageError,
@@ -103,10 +104,10 @@ class Sync:
             if self._by_page:
                 known = await self._store.pages(self._source.id)  # its look has found more of them
             await self._renamed(listing, known)
-            wanted = [page for page in listing.pages.values() if not _same(page, known.get(page.ref))]
+            wanted = [page for page in listing.pages.values() if known.get(page.ref, UNREAD).version != page.version]
             for number, page in enumerate(wanted):
                 self._progress(number, len(wanted))
-                await self._page(listing, page, known.get(page.ref, FollowedPage("")))
+                await self._page(listing, page, known.get(page.ref, UNREAD))
             if wanted:
                 self._progress(len(wanted), len(wanted))
             if not self._by_page:
@@ -244,7 +245,3 @@ class Sync:
         """Whether a document is still the source's: nobody has put another in its place."""
         row = await self._documents.get(document)
         return row is not None and row.author == author_of(self._source)
-
-
-def _same(page: SourcePage, before: FollowedPage | None) -> bool:
-    return before is not None and before.version == page.version
