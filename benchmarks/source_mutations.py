@@ -271,7 +271,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: all pages take so much room",
         WEBSITE,
-        ("if self.bytes > self.source.most_bytes:", "if False:"),
+        ("if self.on_disk > self.source.most_bytes:", "if False:"),
         (f"{SITE}::test_all_pages_take_no_more_room_than_they_may",),
     ),
     (

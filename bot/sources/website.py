@@ -124,7 +124,7 @@ class _Visit:
     pages: dict[str, SourcePage] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    bytes: int = 0
+    on_disk: int = 0  # bytes of all pages
     blind: bool = False  # a page that cannot be had may lead to others
 
     async def listing(self) -> Listed:
@@ -300,8 +300,8 @@ class _Visit:
             leads, original = await asyncio.to_thread(_leads, answer.url, body) if suffix == ".html" else ([], "")
             links = [here for link in leads if self._ours(here := self._here(link))]
             self._bound(len(links), LINKS)
-            self.bytes += len(body)
-            if self.bytes > self.source.most_bytes:
+            self.on_disk += len(body)
+            if self.on_disk > self.source.most_bytes:
                 raise SourceError(TOO_BIG, n=self.source.most_bytes >> 20)
             stamps = headers.get("etag", ""), headers.get("last-modified", "")
             page = _Page(*stamps, version, suffix, links, self._here(original))
