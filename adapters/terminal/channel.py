@@ -40,7 +40,6 @@ from bot.texts import REASONS, reply_language
 from bot.turns.event_json import as_json as event_json
 from bot.types import Actor, Audience, Feedback, Incoming, Place, StepsShown, Upload, Verdict
 from retrieval.i18n import Language, Text
-from retrieval.loaders.loader import ParsingLimits
 from retrieval.types import TEAM, Passage
 
 if TYPE_CHECKING:  # a question that is asked over the socket needs no database
@@ -463,7 +462,7 @@ class Channel:
             self._say(say.EMPTY_FOLDER, name=_clean(str(path)))
         for file in files:
             try:
-                data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
+                data = await asyncio.to_thread(file.read)
             except NotReadError as error:
                 refused = Verdict(file.name, "refused", reason=error.text(self._preferences.language))
                 self._say(VERDICTS[refused.status], **_shown(refused))

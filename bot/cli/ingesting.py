@@ -53,11 +53,10 @@ async def _add(
     """The verdict on one file, as JSON."""
     from bot.sources.local_files import NotReadError
     from bot.types import Verdict
-    from retrieval.loaders.loader import ParsingLimits
 
     name = readable(file.name)
     try:
-        data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
+        data = await asyncio.to_thread(file.read)
     except NotReadError as error:
         where = collection or settings_or_exit().default_collection
         return dict(Verdict(name, "refused", where, reason=error.text(LANGUAGE)).as_json())

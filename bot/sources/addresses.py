@@ -14,14 +14,10 @@ _PRIVATE = Text(
     ja="{host} は社内ネットワークのアドレスです。同期するには KOTAE_PRIVATE_SOURCES=on を設定してください。",
 )
 
-_OF_MACHINES = tuple(
-    map(
-        ipaddress.ip_network,
-        # What Python's older versions take for public: IETF's own (RFC 6890; there Oracle keeps its machines' secrets),
-        # an end of 6to4 (RFC 7526), examples (RFC 9637), and what Azure tells its machines.
-        ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "168.63.129.16/32"),
-    )
-)
+# What Python's older versions take for public: IETF's own (RFC 6890; there Oracle keeps its machines' secrets), an end
+# of 6to4 (RFC 7526), examples (RFC 9637), and what Azure tells its machines.
+_MACHINES = ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20", "168.63.129.16/32")
+_OF_MACHINES = [ipaddress.ip_network(network) for network in _MACHINES]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # IPv4 as networks without it have it: RFC 6052
 
 

@@ -3,7 +3,7 @@
 Source: sources.md §1 and §2. A listing is always whole, since what is missing from it will be removed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +18,7 @@ from retrieval.types import RAGToolError
 
 MOST_PAGES = 50_000
 GONE = "gone"  # the version of a page that is not there any more, of a source that is read page by page
+UNREAD = FollowedPage("")  # a page before it was ever read
 
 
 class SourceError(RAGToolError):
@@ -31,7 +32,9 @@ class PausedError(SourceError):
 class PageError(RAGToolError):
     """A page cannot be had now; the others can. `again`: when to try, for a source that is read page by page."""
 
-    again: datetime | None = None
+    def __init__(self, reason: Text, *, again: datetime | None = None, **values: object) -> None:
+        super().__init__(reason, **values)
+        self.again = again
 
 
 class PageRefusedError(PageError):
@@ -40,10 +43,6 @@ class PageRefusedError(PageError):
 
 class PageGoneError(PageError):
     """A page that was asked for is not there any more."""
-
-
-class NoDocumentError(PageError):
-    """A page was read, and is no document as it is now; `again`: when it may have become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +59,15 @@ class SourcePage:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A page's bytes. `changed_at`: the source's own date of it, ISO. Of what was said in a channel: where (`said_in`),
-    by whom (`people`), which `version` that is, and when more of it may count (`again`)."""
+    """A page's bytes; None: it is no document as it is now. `changed_at`: the source's own date of it, ISO. Of what was
+    said in a channel: where (`said_in`), by whom (`people`), which `version` that is (None: the listing's), and when
+    more of it may count (`again`)."""
 
-    data: bytes = field(repr=False)
+    data: bytes | None = field(repr=False)
     changed_at: str | None = None
     said_in: str | None = None
     people: tuple[str, ...] = ()  # platform:id
-    version: str = ""
+    version: str | None = None
     again: datetime | None = None
 
 
@@ -82,9 +82,18 @@ class Listing(Protocol):
     @property
     def cursor(self) -> str | None: ...
 
-    async def fetch(self, page: SourcePage) -> Fetched:
+    def fetch(self, page: SourcePage, /) -> Awaitable[Fetched]:
         """Raises PageError; SourceError when the others cannot be had either."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A listing whose pages a function reads."""
+
+    pages: Mapping[str, SourcePage]
+    fetch: Callable[[SourcePage], Awaitable[Fetched]]
+    cursor: str | None = None
 
 
 class PageSource(Protocol):
@@ -108,11 +117,10 @@ class PageFilter:
 
     def name(self, path: str) -> str | None:
         """The path below the folder; None: it is no page."""
-        inside = self.folder.strip("/")
-        if inside:
-            if not path.startswith(f"{inside}/"):
-                return None
-            path = path[len(inside) + 1 :]
+        folder = f"{self.folder}/" if self.folder else ""
+        if not path.startswith(folder):
+            return None
+        path = path.removeprefix(folder)
         if any(part.startswith(".") for part in path.split("/")) or suffix_of(path) not in DOCUMENTS:
             return None
         return path if not self.globs or any(_matches(path, glob) for glob in self.globs) else None
@@ -140,4 +148,10 @@ def _matches(path: str, glob: str) -> bool:
 TOO_MANY = Text(
     en="It has more than {most} pages. Follow a part of it (--folder, --glob).",
     ja="ページ数が {most} を超えています。--folder や --glob で一部を指定してください。",
+)
+TOO_BIG = Text(en="It takes more than {n} MiB.", ja="全体の大きさが {n} MiB を超えています。")
+NOT_NOW = Text(en="It could not be read: {why}", ja="読み込めませんでした: {why}")
+LOCAL = Text(
+    en="What is on this machine can only be followed from the terminal.",
+    ja="このマシンにあるものは、ターミナルからのみ追加できます。",
 )

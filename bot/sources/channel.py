@@ -18,9 +18,10 @@ from bot.config.settings import Settings
 from bot.logs import Redactor
 from bot.sources.base import (
     GONE,
+    NOT_NOW,
     Fetched,
+    Listed,
     Listing,
-    NoDocumentError,
     PageError,
     PageGoneError,
     PausedError,
@@ -61,8 +62,6 @@ _OUTSIDERS = Text(
 )
 _READERS = Text(en="Nobody can tell who reads {channel} now.", ja="{channel} を誰が読めるか、いまは確認できません。")
 _GONE = Text(en="The thread is not there any more.", ja="スレッドがありません。")
-_NO_DOCUMENT = Text(en="The thread is not settled.", ja="スレッドの会話がまだ終わっていません。")
-_LATER = Text(en="The thread could not be read: {why}", ja="スレッドを読めませんでした: {why}")
 _TITLES = Text(en="This channel is a source of answers now", ja="このチャンネルの会話が回答に使われるようになりました")
 _FOUND_BY = Text(
     en="Threads in which at least two people speak are found by {who} once whoever asked marks them with ✅, or they "
@@ -206,42 +205,31 @@ class ChannelSource:
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
-        self._now = self._channels.clock()
-        await self._list()
+        now = self._channels.clock()
+        await self._list(now)
         known = await self._channels.store.pages(self.source.id)
-        due = [ref for ref, page in known.items() if page.due_at is not None and page.due_at <= self._now]
-        due.sort(key=lambda ref: (known[ref].due_at or self._now, ref), reverse=True)  # first what people just did
+        due = [ref for ref, page in known.items() if page.due_at is not None and page.due_at <= now]
+        due.sort(key=lambda ref: (known[ref].due_at or now, ref), reverse=True)  # first what people just did
         chosen = frozenset(due[: self._channels.at_once])
         lost = {ref for ref, page in known.items() if page.version == GONE and ref not in due}
         self.more = self._listing or len(due) > len(chosen) or bool(due and lost)
         if self._listing or due:  # all that may be gone is looked at together
             lost = set()
-        self._pages = {
-            ref: self._page(ref, "read" if ref in chosen else page.version)
-            for ref, page in known.items()
-            if ref not in lost
-        }
-        yield self
-
-    @property
-    def pages(self) -> Mapping[str, SourcePage]:
-        return self._pages
-
-    @property
-    def cursor(self) -> str | None:
-        return str(self._pass)
-
-    def _page(self, ref: str, version: str) -> SourcePage:
-        return SourcePage(ref, version, f"{self.source.name} {ref}.md", self._history.link(self._here.place, ref))
+        pages = {}
+        for ref, page in known.items():
+            if ref not in lost:
+                version = "read" if ref in chosen else page.version
+                link = self._history.link(self._here.place, ref)
+                pages[ref] = SourcePage(ref, version, f"{self.source.name} {ref}.md", link)
+        yield Listed(pages, self._fetch, str(self._pass))
 
     @property
     def _listing(self) -> bool:
         return self._pass is not None and self._pass.on is not None
 
-    async def _list(self) -> None:
+    async def _list(self, now: datetime) -> None:
         """A page of the listing, if one is under way or due: at first, weekly, and after an outage."""
-        now, known = self._now, self._pass
-        since: str | None = None
+        known, since = self._pass, None
         if known is None or (not self._listing and now - known.whole >= WHOLE):
             known, since = _Pass(self._history.heard, now, on=""), ""
         elif not self._listing and self._history.heard not in ("", known.heard):
@@ -254,32 +242,28 @@ class ChannelSource:
         except LookupError as error:
             raise PausedError(_NOT_IN, channel=self._here.name) from error
         except ConnectionError as error:
-            raise SourceError(_LATER, why=str(error)) from error
+            raise SourceError(NOT_NOW, why=str(error)) from error
         self._pass = replace(known, on=on)
         store = self._channels.store
         await store.enqueue(self.source.id, roots, now, cursor=str(self._pass), since=since)
 
-    async def fetch(self, page: SourcePage) -> Fetched:
+    async def _fetch(self, page: SourcePage) -> Fetched:
         try:
             thread = await self._history.thread(self._here.place, page.ref)
         except ConnectionError as error:
-            later = PageError(_LATER, why=str(error))
-            later.again = self._channels.clock() + AGAIN
-            raise later from error
+            raise PageError(NOT_NOW, again=self._channels.clock() + AGAIN, why=str(error)) from error
         if thread is None:
             self.more = True
             raise PageGoneError(_GONE)
         if thread.root != page.ref:
             await self._channels.store.enqueue(self.source.id, [thread.root], self._channels.clock())
             self.more = True
-            raise NoDocumentError(_NO_DOCUMENT)
+            return Fetched(None, version="")
         people = {one.author.full_id for one in thread.said if one.author is not None}
         left_out = await self._channels.store.left_out(people)
         part, again = settled(thread, left_out, self._channels.clock(), self._channels.is_editor)
         if not part:
-            none = NoDocumentError(_NO_DOCUMENT)
-            none.again = again
-            raise none
+            return Fetched(None, version="", again=again)
         last = part[-1].at.astimezone(UTC)
         return Fetched(
             written(thread, part, self._here.name, self._channels.hidden),
@@ -297,15 +281,18 @@ class ChannelSource:
 class FollowedChannels:
     """Channels that are sources, and what platforms and people do to them. All raise StoreError."""
 
-    def __init__(self, settings: Settings, store: FollowedSources, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, settings: Settings, store: FollowedSources, clock: Callable[[], datetime], stirred: Callable[[], None]
+    ) -> None:
+        """`stirred` is called when there is something to read."""
         self.store = store
         self.clock = clock
         self.at_once = AT_ONCE
         self.hidden = Redactor(settings.secrets())
         self._settings = settings
+        self._stirred = stirred
         self._histories: dict[str, tuple[ChannelHistory, asyncio.Event]] = {}
         self._scopes: dict[str, tuple[datetime, str | None]] = {}  # by location, and until when
-        self.stirred: Callable[[], None] = lambda: None
 
     async def read(self, platform: str, history: ChannelHistory, ready: asyncio.Event) -> None:
         """Let a platform's channels be looked up, and be followed while it is ready, until cancelled: of several
@@ -313,7 +300,7 @@ class FollowedChannels:
         self._histories[platform] = history, ready
         try:
             await ready.wait()
-            self.stirred()
+            self._stirred()
             await asyncio.Event().wait()
         finally:
             del self._histories[platform]
@@ -336,18 +323,17 @@ class FollowedChannels:
         """A message in this thread, or the one with this id, is new, changed, marked or gone; `known`: of a message
         that may have no thread."""
         if await self.store.stir(location_of(place), root, self.clock() + BURST, known=known):
-            self.stirred()
+            self._stirred()
 
     async def find(self, location: str) -> Recipient:
         """A channel (`slack:C1`) that may be followed now. Raises SourceError."""
         platform, colon, channel = location.strip().partition(":")
         if not (colon and channel):
             raise SourceError(_WHICH)
-        history, named = self.history(platform), {"channel": channel}
         try:
-            to = await history.find(channel.lstrip("#"))
+            to = await self.history(platform).find(channel.lstrip("#"))
         except LookupError as error:
-            raise PausedError(_NOT_IN, **named) from error
+            raise PausedError(_NOT_IN, channel=channel) from error
         except ConnectionError as error:
             raise SourceError(_AWAY, platform=platform.capitalize()) from error
         match to.audience.visibility:
@@ -371,7 +357,7 @@ class FollowedChannels:
                     here.place.channel, self._announcement(here, scope), about=f"history:{source.id}"
                 )
             except (LookupError, ConnectionError) as error:
-                raise SourceError(_LATER, why=str(error)) from error
+                raise SourceError(NOT_NOW, why=str(error)) from error
         return ChannelSource(self, replace(source, scope=scope), here)
 
     def _announcement(self, here: Recipient, scope: str) -> Card:

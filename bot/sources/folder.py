@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from watchfiles import awatch
@@ -12,7 +12,9 @@ from watchfiles import awatch
 from bot.sources.base import (
     MOST_PAGES,
     TOO_MANY,
+    UNREAD,
     Fetched,
+    Listed,
     Listing,
     PageError,
     PageFilter,
@@ -23,7 +25,6 @@ from bot.sources.base import (
 from bot.sources.local_files import LocalFile, NotReadError, local_files
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
-from retrieval.loaders.limits import ParsingLimits
 
 NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
 _UNREADABLE = Text(
@@ -45,7 +46,7 @@ class FolderSource:
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         yield await asyncio.to_thread(self._listed, known)
 
-    def _listed(self, known: Mapping[str, FollowedPage]) -> "_Files":
+    def _listed(self, known: Mapping[str, FollowedPage]) -> Listed:
         if not self._path.is_dir():
             raise SourceError(NO_FOLDER, path=str(self._path))
         found: dict[str, LocalFile] = {}
@@ -56,13 +57,20 @@ class FolderSource:
             name = self._wanted.name(file.name)
             if name is None or file.refusal is not None:
                 continue
-            before = known.get(file.name)
-            version = _version(file, before.version if before else "")
+            version = _version(file, known.get(file.name, UNREAD).version)
             found[file.name], pages[file.name] = file, SourcePage(file.name, version, name)
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
         follow_renames(pages, known)
-        return _Files(pages, found, self._dated)
+        return Listed(pages, partial(self._fetch, found))
+
+    async def _fetch(self, files: Mapping[str, LocalFile], page: SourcePage) -> Fetched:
+        file = files[page.ref]
+        try:
+            data = await asyncio.to_thread(file.read)
+        except NotReadError as error:
+            raise PageError(error.said) from error
+        return Fetched(data, await asyncio.to_thread(file.changed_at) if self._dated else None)
 
     async def changed(self) -> None:
         """Return when something may have changed. One watch from the first call on: it also tells of what has changed
@@ -74,22 +82,6 @@ class FolderSource:
             await asyncio.Event().wait()
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
-    pages: Mapping[str, SourcePage]
-    files: Mapping[str, LocalFile]
-    dated: bool
-    cursor: str | None = None
-
-    async def fetch(self, page: SourcePage) -> Fetched:
-        file = self.files[page.ref]
-        try:
-            data = await asyncio.to_thread(file.read, ParsingLimits().file + 1)  # the loader refuses what is longer
-        except NotReadError as error:
-            raise PageError(error.said) from error
-        return Fetched(data, await asyncio.to_thread(file.changed_at) if self.dated else None)
-
-
 def _version(file: LocalFile, before: str) -> str:
     """Time, size and hash of what it says; the hash is made anew only where the others have changed."""
     try:
@@ -97,7 +89,7 @@ def _version(file: LocalFile, before: str) -> str:
         outside = f"{about.st_mtime_ns} {about.st_size}"
         if before.rpartition(" ")[0] == outside:
             return before
-        said = hashlib.sha256(file.read(ParsingLimits().file + 1)).hexdigest()
+        said = hashlib.sha256(file.read()).hexdigest()
         return before if before.endswith(f" {said}") else f"{outside} {said}"
     except (OSError, NotReadError):
         return "unreadable"  # is said when it is fetched

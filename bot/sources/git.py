@@ -10,17 +10,21 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from bot.sources.addresses import resolved
 from bot.sources.base import (
+    LOCAL,
     MOST_PAGES,
+    TOO_BIG,
     TOO_MANY,
     Fetched,
+    Listed,
     Listing,
     PageFilter,
     PageRefusedError,
@@ -56,16 +60,11 @@ _SECRET = Text(
     en="The address holds a password or token. Put it into KOTAE_GIT_TOKENS (host=token) and leave it out here.",
     ja="アドレスにパスワードまたはトークンが含まれています。KOTAE_GIT_TOKENS（ホスト=トークン）に設定し、ここからは除いてください。",
 )
-_LOCAL = Text(
-    en="A repository of this machine can only be followed from the terminal.",
-    ja="このマシン上のリポジトリは、ターミナルからのみ追加できます。",
-)
 _NO_BRANCH = Text(en="“{branch}” is no name of a branch.", ja="「{branch}」はブランチ名として使えません。")
 _NOT_THERE = Text(en="The repository has no branch “{branch}”.", ja="リポジトリにブランチ「{branch}」がありません。")
 _EMPTY = Text(en="The repository is empty.", ja="リポジトリは空です。")
 _FAILED = Text(en="git could not read the repository: {why}", ja="git でリポジトリを読み込めませんでした: {why}")
 _TIMEOUT = Text(en="git took longer than {n} s.", ja="git の処理が {n} 秒を超えました。")
-_TOO_BIG = Text(en="The repository takes more than {n} MiB.", ja="リポジトリの大きさが {n} MiB を超えています。")
 _TOO_LONG = Text(
     en="git lists more than {n} MiB of it. Follow a smaller repository.",
     ja="git の一覧が {n} MiB を超えています。より小さいリポジトリを指定してください。",
@@ -120,45 +119,41 @@ class GitSource:
             yield None
             return
         try:
-            before = cursor or await self._git.fetched()  # without a cursor, what that look has seen is not done yet
+            # without a cursor, what the last look has seen is not done yet
+            before = cursor or await self._git.commit(_FOLLOWED)
             await self._git.fetch(ref)
-            pages, too_long = await self._pages(head, ref)
+            before = before and await self._git.commit(before)  # None: the branch was pushed anew
+            listed = await self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", head)
+            pages, too_long = await asyncio.to_thread(self._pages, listed, ref)
             follow_renames(pages, known)  # also where git does not know from what, as after a forced push
             for new, old in (await self._renames(before, head)).items():
                 if new in pages and new not in known and old in known and old not in pages:
                     pages[new] = replace(pages[new], was=old)
-            async with self._git.blobs() as blobs:
-                yield _Tree(pages, head, await self._dates(cursor, head), blobs, too_long)
+            dates = await self._dates(before if cursor else None, head)
+            async with self._git.running("cat-file", "--batch", stdin=asyncio.subprocess.PIPE) as blobs:
+                yield Listed(pages, partial(_fetched, blobs, dates, too_long), head)
         except SourceError:
             await self._git.drop_if_damaged()
             raise
 
     async def _head(self) -> tuple[str, str]:
         """The branch's full name and its commit."""
-        asked = [f"refs/heads/{self._branch}"] if self._branch else ["HEAD"]
-        said = await self._git.run("ls-remote", "--symref", "--", self._git.location, *asked, seconds=LOOK_SECONDS)
-        ref, head = asked[0], ""
-        for line in said.decode(errors="replace").splitlines():
-            what, _, name = line.partition("\t")
-            if what.startswith("ref: ") and name == "HEAD":
-                ref = what.removeprefix("ref: ")
-            elif name == asked[0]:
-                head = what
-        if not re.fullmatch(r"[0-9a-f]{40,64}", head):
+        asked = f"refs/heads/{self._branch}" if self._branch else "HEAD"
+        told = await self._git.run("ls-remote", "--symref", "--", self._git.location, asked)
+        said = told.decode(errors="replace")
+        head = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(asked)}$", said, re.MULTILINE)
+        if head is None:
             raise SourceError(_NOT_THERE, branch=self._branch) if self._branch else SourceError(_EMPTY)
-        return ref, head
+        chosen = re.search(r"^ref: (\S+)\tHEAD$", said, re.MULTILINE)
+        return chosen[1] if chosen else asked, head[1]
 
-    async def _pages(self, head: str, ref: str) -> tuple[dict[str, SourcePage], frozenset[str]]:
+    def _pages(self, listed: bytes, ref: str) -> tuple[dict[str, SourcePage], Collection[str]]:
         """By path; and the blobs that are longer than a page may be."""
-        listed = await self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", head)
         web = web_address(self._location, ref.removeprefix("refs/heads/"))
-        return await asyncio.to_thread(self._listed, listed, web)
-
-    def _listed(self, listed: bytes, web: str | None) -> tuple[dict[str, SourcePage], frozenset[str]]:
         pages: dict[str, SourcePage] = {}
         too_long = set()
-        for entry in _parts(listed):
-            about, _, path_bytes = entry.partition(b"\t")
+        for entry in re.finditer(rb"[^\0]+", listed):
+            about, _, path_bytes = entry.group().partition(b"\t")
             mode, kind, blob, size = about.decode().split()
             path = path_bytes.decode(errors="replace")
             name = self._wanted.name(path)
@@ -169,22 +164,20 @@ class GitSource:
                     too_long.add(blob)
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
-        return pages, frozenset(too_long)
+        return pages, too_long
 
-    async def _renames(self, cursor: str | None, head: str) -> dict[str, str]:
+    async def _renames(self, before: str | None, head: str) -> dict[str, str]:
         """New path → old one, as git tells by what they say."""
-        if cursor is None or not await self._git.has(cursor):  # the branch was pushed anew
+        if before is None:
             return {}
-        told = await self._git.run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", cursor, head)
+        told = await self._git.run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", before, head)
         parts = [part.decode(errors="replace") for part in told.split(b"\0")]
         return {parts[at + 2]: parts[at + 1] for at in range(0, len(parts) - 2, 3)}
 
-    async def _dates(self, cursor: str | None, head: str) -> dict[str, str]:
-        """The day of each path's last commit: of those since `cursor`, where that is one of its ancestors."""
-        since = [head]
-        if cursor is not None and await self._git.has(cursor):
-            since = [f"{cursor}..{head}"]
-        told = await self._git.run("log", "--format=%x01%cs", "--name-only", "-z", "--no-renames", *since, "--")
+    async def _dates(self, before: str | None, head: str) -> dict[str, str]:
+        """The day of each path's last commit: of those since `before`, if any."""
+        which = f"{before}..{head}" if before is not None else head
+        told = await self._git.run("log", "--format=%x01%cs", "--name-only", "-z", "--no-renames", which, "--")
         dates: dict[str, str] = {}
         day = ""
         for part in told.decode(errors="replace").split("\0"):
@@ -194,23 +187,6 @@ class GitSource:
             if text.strip("\n"):
                 dates.setdefault(text.strip("\n"), day)
         return dates
-
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    pages: Mapping[str, SourcePage]
-    cursor: str | None
-    dates: Mapping[str, str]
-    blobs: "_Blobs"
-    too_long: frozenset[str]
-
-    async def fetch(self, page: SourcePage) -> Fetched:
-        if page.version in self.too_long:  # a terabyte of zeros is a kilobyte in a repository
-            raise PageRefusedError(REASONS["size"], limit=size(ParsingLimits().file))
-        data = await self.blobs.read(page.version)
-        if data.startswith(_LFS):
-            raise PageRefusedError(_IN_LFS)
-        return Fetched(data, self.dates.get(page.ref))
 
 
 class _Git:
@@ -225,28 +201,21 @@ class _Git:
     async def fetch(self, ref: str) -> None:
         if not (self._mirror / "HEAD").exists():
             self._mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            await self.run("init", "--bare", "--quiet", "--template=", "--", str(self._mirror), there=False)
+            await self.run("init", "--bare", "--quiet", "--template=", "--", str(self._mirror))
         command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--force")
         fetch = self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
         async with beside(fetch) as fetching, beside(self._too_big()) as size:
             done, _ = await asyncio.wait({size, fetching}, return_when=asyncio.FIRST_COMPLETED)
             if size in done:
-                raise SourceError(_TOO_BIG, n=MOST_BYTES >> 20)
+                raise SourceError(TOO_BIG, n=MOST_BYTES >> 20)
             await fetching
 
-    async def fetched(self) -> str | None:
-        """The commit that was fetched last."""
+    async def commit(self, name: str) -> str | None:
+        """A commit of the mirror, by any name; None: it is not there."""
         try:
-            return (await self.run("rev-parse", "--verify", _FOLLOWED)).decode().strip()
+            return (await self.run("rev-parse", "--verify", f"{name}^{{commit}}")).decode().strip()
         except SourceError:
             return None
-
-    async def has(self, commit: str) -> bool:
-        try:
-            await self.run("cat-file", "-e", f"{commit}^{{commit}}")
-        except SourceError:
-            return False
-        return True
 
     async def drop_if_damaged(self) -> None:
         """So that the next look begins a new mirror: a disk that was full, or lost power, leaves halves of files."""
@@ -256,40 +225,39 @@ class _Git:
             log.warning("a mirror is damaged, and is made anew")
             await asyncio.to_thread(shutil.rmtree, self._mirror, ignore_errors=True)
 
-    async def run(self, *command: str, seconds: float = LOOK_SECONDS, there: bool = True) -> bytes:
+    async def run(self, *command: str, seconds: float = LOOK_SECONDS) -> bytes:
         """Run a command; returns its output. Raises SourceError."""
-        process = await self._start(*command, there=there)
-        try:
-            async with asyncio.timeout(seconds):
-                out, err = await _said(process, self._bounds.output)
-        except TimeoutError:
-            raise SourceError(_TIMEOUT, n=round(seconds)) from None
-        finally:
-            await _ended(process)
+        async with self.running(*command) as process:
+            try:
+                async with asyncio.timeout(seconds):
+                    out, err = await _said(process, self._bounds.output)
+            except TimeoutError:
+                raise SourceError(_TIMEOUT, n=round(seconds)) from None
         if process.returncode:
             raise SourceError(_FAILED, why=_reason(err, self._access.tokens.values()))
         return out
 
     @asynccontextmanager
-    async def blobs(self) -> AsyncIterator["_Blobs"]:
-        """Objects of the mirror, one after the other, by one process."""
-        process = await self._start("cat-file", "--batch", stdin=asyncio.subprocess.PIPE)
-        try:
-            yield _Blobs(process)
-        finally:
-            await _ended(process)
-
-    async def _start(
-        self, *command: str, there: bool = True, stdin: int = asyncio.subprocess.DEVNULL
-    ) -> asyncio.subprocess.Process:
+    async def running(
+        self, *command: str, stdin: int = asyncio.subprocess.DEVNULL
+    ) -> AsyncIterator[asyncio.subprocess.Process]:
+        """A command at work, in the mirror once that is there; it is ended with the block. Raises SourceError."""
         program = shutil.which("git")
         if program is None:
             raise SourceError(NO_GIT)
-        where = ["--git-dir", str(self._mirror)] if there and (self._mirror / "HEAD").exists() else []
+        where = ["--git-dir", str(self._mirror)] if (self._mirror / "HEAD").exists() else []
         pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             program, *where, *command, stdin=stdin, stdout=pipe, stderr=pipe, env=await self._environment(), cwd="/"
-        )  # fmt: skip
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+            with suppress(OSError):
+                await process.wait()
 
     async def _environment(self) -> dict[str, str]:
         """Settings by the environment, which other users of this machine cannot read as they can a command line."""
@@ -334,26 +302,30 @@ class _Git:
             await asyncio.sleep(1)
 
 
-class _Blobs:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._one_by_one = asyncio.Lock()
+async def _fetched(
+    blobs: asyncio.subprocess.Process, dates: Mapping[str, str], too_long: Collection[str], page: SourcePage
+) -> Fetched:
+    if page.version in too_long:  # a terabyte of zeros is a kilobyte in a repository
+        raise PageRefusedError(REASONS["size"], limit=size(ParsingLimits().file))
+    data = await _blob(blobs, page.version)
+    if data.startswith(_LFS):
+        raise PageRefusedError(_IN_LFS)
+    return Fetched(data, dates.get(page.ref))
 
-    async def read(self, blob: str) -> bytes:
-        """One that is not too long. Raises SourceError when it cannot be read any more: then the mirror is damaged, or
-        git has ended."""
-        sent, got = self._process.stdin, self._process.stdout
-        assert sent is not None and got is not None  # it was started so
-        async with self._one_by_one:
-            try:
-                sent.write(f"{blob}\n".encode())
-                await sent.drain()
-                head = (await got.readuntil(b"\n")).split()
-                if head[-1] == b"missing":
-                    raise SourceError(_LOST)
-                return (await got.readexactly(int(head[2]) + 1))[:-1]  # a line end follows
-            except (OSError, EOFError, ValueError) as error:
-                raise SourceError(_FAILED, why=type(error).__name__) from error
+
+async def _blob(blobs: asyncio.subprocess.Process, blob: str) -> bytes:
+    """An object, from a `cat-file --batch`. Raises SourceError when it cannot be read any more: then the mirror is
+    damaged, or git has ended."""
+    assert blobs.stdin is not None and blobs.stdout is not None  # it was started so
+    try:
+        blobs.stdin.write(f"{blob}\n".encode())
+        await blobs.stdin.drain()
+        head = (await blobs.stdout.readuntil(b"\n")).split()
+        if head[-1] == b"missing":
+            raise SourceError(_LOST)
+        return (await blobs.stdout.readexactly(int(head[2]) + 1))[:-1]  # a line end follows
+    except (OSError, EOFError, ValueError) as error:
+        raise SourceError(_FAILED, why=type(error).__name__) from error
 
 
 async def _said(process: asyncio.subprocess.Process, most: int) -> tuple[bytes, bytes]:
@@ -376,22 +348,6 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
     while part := await stream.read(1 << 16):
         kept += part[: ERROR_BYTES - len(kept)]
     return bytes(kept)
-
-
-def _parts(listed: bytes) -> Iterator[bytes]:
-    """Each stretch that git has put a NUL after."""
-    start = 0
-    while (end := listed.find(b"\0", start)) >= 0:
-        yield listed[start:end]
-        start = end + 1
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.kill()
-    with suppress(OSError):
-        await process.wait()
 
 
 def _reason(said: bytes, secrets: Collection[str]) -> str:
@@ -418,24 +374,29 @@ def _size(folder: Path) -> int:
 def check_location(location: str, *, local: bool) -> str:
     """An address that git may be given. Raises SourceError."""
     location = location.strip()
+    wrong = SourceError(_ADDRESS, location=location[:200])
     if location.startswith("-") or any(not sign.isprintable() or sign.isspace() for sign in location):
-        raise SourceError(_ADDRESS, location=location[:200])
-    if _SCP.fullmatch(location):
-        return location
+        raise wrong
     try:
-        parts = urlsplit(location)
+        parts = _split(location)
         _ = parts.port
     except ValueError as error:
-        raise SourceError(_ADDRESS, location=location[:200]) from error
+        raise wrong from error
     if parts.scheme in ("https", "ssh") and parts.hostname:
         if parts.password or (parts.username and parts.scheme == "https"):
             raise SourceError(_SECRET)
-        return location
-    if location and parts.scheme in ("", "file", "http"):
+    elif location and parts.scheme in ("", "file", "http"):
         if not local:
-            raise SourceError(_LOCAL if parts.scheme != "http" else _ADDRESS, location=location[:200])
-        return location
-    raise SourceError(_ADDRESS, location=location[:200])
+            raise SourceError(LOCAL) if parts.scheme != "http" else wrong
+    else:
+        raise wrong
+    return location
+
+
+def _split(location: str) -> SplitResult:
+    """An address in its parts; git@host:path is short for ssh://git@host/path. Raises ValueError."""
+    found = _SCP.fullmatch(location)
+    return urlsplit(f"ssh://{found['user']}@{found['host']}/{found['path']}" if found else location)
 
 
 def check_branch(branch: str) -> str:
@@ -447,23 +408,17 @@ def check_branch(branch: str) -> str:
 
 def _host(location: str) -> tuple[str | None, int]:
     """Its host and port; None for a repository of this machine."""
-    if found := _SCP.fullmatch(location):
-        return found["host"], 22
-    parts = urlsplit(location)
+    parts = _split(location)
     ports = {"https": 443, "http": 80, "ssh": 22}
     return (parts.hostname, parts.port or ports[parts.scheme]) if parts.scheme in ports else (None, 0)
 
 
 def web_address(location: str, branch: str) -> str | None:
     """The address at which the host shows a file of the branch, up to its path; None where that is not known."""
-    if found := _SCP.fullmatch(location):
-        host, path = found["host"], found["path"]
-    else:
-        parts = urlsplit(location)
-        if parts.scheme not in ("https", "ssh") or not parts.hostname:
-            return None
-        host, path = parts.hostname, parts.path
-    path = quote(path.strip("/").removesuffix(".git"))
+    parts = _split(location)
+    if parts.scheme not in ("https", "ssh") or not parts.hostname:
+        return None
+    host, path = parts.hostname, quote(parts.path.strip("/").removesuffix(".git"))
     branch = quote(branch)
     if host == "bitbucket.org":
         return f"https://{host}/{path}/src/{branch}/"

@@ -14,8 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from retrieval.i18n import Text, TextError, os_reason
-
-Identity = tuple[int, int]
+from retrieval.loaders.limits import ParsingLimits
 
 _OUTSIDE = Text(
     en="It is a link out of the folder that was given, so it was not followed. To add what it points to, name that "
@@ -45,8 +44,8 @@ class LocalFile:
     refusal: NotReadError | None = None
     unseen: bool = False
 
-    def read(self, most: int) -> bytes:
-        """Its first `most` bytes. Blocks, but not for a pipe. Raises NotReadError."""
+    def read(self, most: int = ParsingLimits().file + 1) -> bytes:
+        """Its first `most` bytes; the loader refuses longer ones. Blocks, but not for a pipe. Raises NotReadError."""
         if self.refusal is not None:
             raise self.refusal
         try:
@@ -89,11 +88,7 @@ class LocalFile:
 def local_files(path: Path) -> list[LocalFile]:
     """The file itself, or a folder's files by their names, without hidden ones, each once. A link is followed as far as
     it stays in the folder; what is not to be read says so. Blocks."""
-    try:
-        folder = path.is_dir()
-    except OSError:  # is said when it is read
-        folder = False
-    if not folder:
+    if not os.path.isdir(path):  # noqa: PTH112 (raises nothing: why it cannot be opened is said when it is read)
         return [LocalFile(path.name or str(path), path)]
     return sorted(_Folder(path).files(), key=lambda file: file.name)
 
@@ -108,7 +103,7 @@ class _Folder:
 
     def __init__(self, given: Path) -> None:
         self._root = Path(os.path.realpath(given))
-        self._seen: set[Identity] = set()
+        self._seen: set[tuple[int, int]] = set()  # device and inode
         self._links: deque[tuple[str, tuple[str, ...]]] = deque()
 
     def files(self) -> Iterator[LocalFile]:
@@ -134,7 +129,7 @@ class _Folder:
                         elif entry.is_dir(follow_symlinks=False):
                             folders.append(its)
                         else:
-                            self._seen.add(_identity(entry.stat(follow_symlinks=False)))
+                            self._again(entry.stat(follow_symlinks=False))
                             special = not entry.is_file(follow_symlinks=False)
                             yield LocalFile(its[0], self._root, its[1], NotReadError(_SPECIAL) if special else None)
             except OSError as error:
@@ -156,14 +151,11 @@ class _Folder:
         return LocalFile(name, self._root, (), why)
 
     def _again(self, about: os.stat_result) -> bool:
-        """Whether it was met before, under whatever name."""
-        there = _identity(about) in self._seen
-        self._seen.add(_identity(about))
+        """Whether it was met before, under whatever name; it is from now on."""
+        its = about.st_dev, about.st_ino
+        there = its in self._seen
+        self._seen.add(its)
         return there
-
-
-def _identity(about: os.stat_result) -> Identity:
-    return about.st_dev, about.st_ino
 
 
 def _not_opened(error: OSError) -> NotReadError:

@@ -10,11 +10,11 @@ import shutil
 import uuid
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakValueDictionary
 
 from bot.access import default_scope, role, valid_scope
@@ -24,11 +24,11 @@ from bot.knowledge.collections import check_name
 from bot.knowledge.curation import NotAllowedError
 from bot.knowledge.documents import KnowledgeBase
 from bot.records import AuditRecord
-from bot.sources.base import PageFilter, PageSource, PausedError, SourceError, shown
+from bot.sources.base import LOCAL, PageFilter, PageSource, PausedError, SourceError, shown
 from bot.sources.channel import ChannelSource, FollowedChannels, location_of
 from bot.sources.folder import NO_FOLDER, FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
-from bot.sources.sync import SOURCE, Progress, Sync, SyncReport, author_of
+from bot.sources.sync import SOURCE, Progress, Sync, SyncReport, WhatIsGone, author_of
 from bot.sources.website import WebsiteSource, check_address
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
@@ -51,14 +51,6 @@ _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 _ENDED = Text(en="a source that has been removed", ja="削除された同期元")
 _OTHERS = Text(en="a source that is shown to others", ja="ほかの人に公開されている同期元")
 _EDITORS = Text(en="Only an editor can change sources.", ja="同期元を変更できるのは編集者だけです。")
-_LOCAL = Text(
-    en="A folder of this machine can only be followed from the terminal.",
-    ja="このマシンのフォルダーは、ターミナルからのみ追加できます。",
-)
-_KIND = Text(
-    en="There is no source of the kind “{kind}”: folder, git, website or channel.",
-    ja="「{kind}」という種類はありません（folder、git、website、channel）。",
-)
 _BAD_NAME = Text(en="“{name}” is no name for a source.", ja="「{name}」は同期元の名前として使えません。")
 _THERE = Text(en="There is a source “{name}” already.", ja="同期元「{name}」はすでにあります。")
 _NONE = Text(en="There is no source “{name}” here.", ja="同期元「{name}」はここにはありません。")
@@ -95,7 +87,7 @@ class SourceStatus:
 
     source: FollowedSource
     pages: int
-    refused: tuple[tuple[str, Text], ...] = field(default=())
+    refused: tuple[tuple[str, Text], ...] = ()
     syncing: bool = False
 
 
@@ -119,11 +111,9 @@ class Sources:
         self._documents = documents
         self._owner = owner
         self._clock = clock
-        self._syncing: set[str] = set()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._stirred = asyncio.Event()
-        self.channels = FollowedChannels(settings, store, clock)
-        self.channels.stirred = self._stirred.set
+        self.channels = FollowedChannels(settings, store, clock, self._stirred.set)
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -165,7 +155,8 @@ class Sources:
         pages = await self._store.pages(source.id)
         refused = tuple((shown(ref), page.refusal) for ref, page in sorted(pages.items()) if page.refusal is not None)
         there = sum(page.document is not None or page.refusal is not None for page in pages.values())
-        return SourceStatus(source, there, refused, source.id in self._syncing)
+        lock = self._locks.get(source.id)
+        return SourceStatus(source, there, refused, lock is not None and lock.locked())
 
     # -- what people do -----------------------------------------------------------------------------------------------
 
@@ -187,8 +178,8 @@ class Sources:
         every = EVERY[new.kind] if new.every is None else new.every
         if not SHORTEST <= every <= LONGEST:
             raise SourceError(_EVERY, low=SHORTEST)
-        options: dict[str, Any] = {"folder": new.folder.strip("/"), "globs": list(new.globs), "local": local}
-        options["dated"] = new.dated
+        folder, globs = new.folder.strip("/"), list(new.globs)
+        options: dict[str, Any] = {"folder": folder, "globs": globs, "local": local, "dated": new.dated}
         if new.kind == "git":
             options["branch"] = check_branch(new.branch.strip())
         now = self._clock()
@@ -228,13 +219,11 @@ class Sources:
     async def pause(self, actor: Actor, name: str, readers: Readers) -> None:
         await self._turn(actor, name, readers, "paused", "source pause")
 
-    async def resume(self, actor: Actor, name: str, readers: Readers, gone: Literal["forget", "keep", ""] = "") -> None:
+    async def resume(self, actor: Actor, name: str, readers: Readers, gone: WhatIsGone = "") -> None:
         """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's."""
         source = await self._turn(actor, name, readers, "on", f"source resume {gone}".strip())
-        if source.state == "asks" and gone == "keep":
-            await self._sync(source, keep_gone=True, whole=True)
-        elif source.state == "asks" and gone == "forget":
-            await self._sync(source, forget_many=True, whole=True)
+        if source.state == "asks" and gone:
+            await self._sync(source, gone=gone, whole=True)
 
     async def remove(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> int:
         """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many."""
@@ -246,8 +235,8 @@ class Sources:
                 for row in theirs:
                     await self._knowledge.forget(row.id)
             await self._store.remove(source.id, self._trace(actor, "source remove", source, "kept" if keep else ""))
-            await asyncio.to_thread(shutil.rmtree, self._mirror(source), ignore_errors=True)
-            await asyncio.to_thread(self._memory(source).unlink, missing_ok=True)
+            await asyncio.to_thread(shutil.rmtree, self._file(source, ".git"), ignore_errors=True)
+            await asyncio.to_thread(self._file(source, ".json").unlink, missing_ok=True)
         return len(theirs)
 
     async def sync(self, actor: Actor, name: str, readers: Readers, progress: Progress | None = None) -> SyncReport:
@@ -332,33 +321,22 @@ class Sources:
                 log.info("source %s: %d added, %d replaced, %d renamed, %d removed", source.name, *done)
 
     async def _sync(
-        self,
-        source: FollowedSource,
-        *,
-        forget_many: bool = False,
-        keep_gone: bool = False,
-        whole: bool = False,
-        progress: Progress | None = None,
+        self, source: FollowedSource, *, gone: WhatIsGone = "", whole: bool = False, progress: Progress | None = None
     ) -> SyncReport:
         """`whole`: all that is due of a source that is otherwise read little by little."""
         async with self._alone(source):
             try:
                 await self.silence()
                 followed = await self._made(source)
-                work = Sync(
-                    followed.source if isinstance(followed, ChannelSource) else source,
-                    self._store, self._knowledge, self._documents,
-                    forget_many=forget_many, keep_gone=keep_gone, progress=progress,
-                )  # fmt: skip
+                seen = followed.source if isinstance(followed, ChannelSource) else source  # with its readers of now
+                work = Sync(seen, self._store, self._knowledge, self._documents, gone=gone, progress=progress)
                 cursor = await work.run(followed)
                 while whole and isinstance(followed, ChannelSource) and followed.more and not work.report.gone:
                     cursor = await work.run(followed)
                 await self.silence()  # who asked for it while their words were read
-            except (RAGToolError, StoreError) as error:
-                await self._failed(source, error)
-                raise
-            except Exception:
-                await self._failed(source, SourceError(_BROKEN))
+            except Exception as error:
+                told = error if isinstance(error, (RAGToolError, StoreError)) else SourceError(_BROKEN)
+                await self._failed(source, told)
                 raise
             now, report, more = self._clock(), work.report, isinstance(followed, ChannelSource) and followed.more
             asks: Mapping[str, Any] = {}
@@ -374,15 +352,11 @@ class Sources:
         """The source keeps what it had, and is tried again later and later."""
         failures = source.failures + 1
         wait = min(LONGEST_BACKOFF, max(source.every, BACKOFF * 2 ** min(failures - 1, 12)))
+        due_at = self._clock() + timedelta(seconds=wait)
         paused: Mapping[str, Any] = {"state": "paused"} if isinstance(error, PausedError) else {}
         with suppress(StoreError):
             await self._store.leave(
-                source.id,
-                owner=self._owner,
-                failures=failures,
-                trouble=error.said,
-                due_at=self._clock() + timedelta(seconds=wait),
-                **paused,
+                source.id, owner=self._owner, failures=failures, trouble=error.said, due_at=due_at, **paused
             )
 
     @asynccontextmanager
@@ -391,23 +365,18 @@ class Sources:
         async with self._locks.setdefault(source.id, asyncio.Lock()):
             if not await self._take(source):
                 raise SourceError(_BUSY, name=source.name)
-            self._syncing.add(source.id)
+            every, trouble = LEASE.total_seconds() / 4, f"the lease on source {source.name} could not be renewed"
             try:
-                async with beside(self._beat(source), "source-lease"):
+                renewing = again_and_again(partial(self._take, source), every, trouble, first=every)
+                async with beside(renewing, "source-lease"):
                     yield
             finally:
-                self._syncing.discard(source.id)
                 with suppress(StoreError):
                     await self._store.leave(source.id, owner=self._owner)
 
     async def _take(self, source: FollowedSource) -> bool:
         now = self._clock()
         return await self._store.claim(source.id, owner=self._owner, now=now, until=now + LEASE)
-
-    async def _beat(self, source: FollowedSource) -> None:
-        every = LEASE.total_seconds() / 4
-        trouble = f"the lease on source {source.name} could not be renewed"
-        await again_and_again(partial(self._take, source), every, trouble, first=every)
 
     async def _moved(self, source: FollowedSource, scope: str) -> None:
         """Let a source's documents be for those who read it now."""
@@ -418,46 +387,40 @@ class Sources:
     async def _made(self, source: FollowedSource) -> PageSource:
         """Raises SourceError."""
         options = source.options
-        if source.kind == "channel":
-            return await self.channels.open(source, partial(self._moved, source))
+        local = bool(options.get("local"))
+        private = local or self._settings.private_sources == "on"
         wanted = PageFilter(options.get("folder", ""), tuple(options.get("globs", ())))
-        if source.kind == "website":
-            return WebsiteSource(source.location, memory=self._memory(source), private=self._own_network(source))
-        if source.kind == "folder":
-            return FolderSource(self._settings.home / source.location, wanted, dated=options.get("dated", True))
-        access = GitAccess(
-            self._settings.git_tokens,
-            private=self._own_network(source),
-            local=bool(options.get("local")),
-        )
-        mirror = self._mirror(source)
-        return GitSource(source.location, wanted, branch=options.get("branch", ""), mirror=mirror, access=access)
+        match source.kind:
+            case "channel":
+                return await self.channels.open(source, partial(self._moved, source))
+            case "website":
+                return WebsiteSource(source.location, memory=self._file(source, ".json"), private=private)
+            case "folder":
+                return FolderSource(self._settings.home / source.location, wanted, dated=options.get("dated", True))
+            case "git":
+                access = GitAccess(self._settings.git_tokens, private=private, local=local)
+                branch, mirror = options.get("branch", ""), self._file(source, ".git")
+                return GitSource(source.location, wanted, branch=branch, mirror=mirror, access=access)
 
     def _checked(self, new: NewSource, *, local: bool) -> str:
         """The location as it is kept; a folder of the home moves with it. Raises SourceError."""
-        if new.kind == "folder":
-            if not local:
-                raise SourceError(_LOCAL)
-            path, home = Path(new.location).expanduser().absolute(), self._settings.home.absolute()
-            if not path.is_dir():
-                raise SourceError(NO_FOLDER, path=str(path))
-            return str(path.relative_to(home) if path.is_relative_to(home) else path)
-        if new.kind == "website":
-            return check_address(new.location)
-        if new.kind == "git":
-            return check_location(new.location, local=local)
-        if new.kind == "channel":
-            return new.location
-        raise SourceError(_KIND, kind=new.kind)
+        match new.kind:
+            case "folder":
+                if not local:
+                    raise SourceError(LOCAL)
+                path, home = Path(new.location).expanduser().absolute(), self._settings.home.absolute()
+                if not path.is_dir():
+                    raise SourceError(NO_FOLDER, path=str(path))
+                return str(path.relative_to(home) if path.is_relative_to(home) else path)
+            case "website":
+                return check_address(new.location)
+            case "git":
+                return check_location(new.location, local=local)
+            case "channel":
+                return new.location
 
-    def _own_network(self, source: FollowedSource) -> bool:
-        return self._settings.private_sources == "on" or bool(source.options.get("local"))
-
-    def _memory(self, source: FollowedSource) -> Path:
-        return self._settings.home / "sources" / f"{source.id}.json"
-
-    def _mirror(self, source: FollowedSource) -> Path:
-        return self._settings.home / "sources" / f"{source.id}.git"
+    def _file(self, source: FollowedSource, ending: str) -> Path:
+        return self._settings.home / "sources" / f"{source.id}{ending}"
 
 
 def _what(source: FollowedSource) -> tuple[object, ...]:

@@ -7,14 +7,15 @@ Source: sources.md §2.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from bot.access import person
 from bot.knowledge.documents import KnowledgeBase
 from bot.sources.base import (
     GONE,
+    UNREAD,
     Fetched,
     Listing,
-    NoDocumentError,
     PageError,
     PageGoneError,
     PageRefusedError,
@@ -24,8 +25,8 @@ from bot.sources.base import (
 )
 from bot.store.documents import Documents
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
-from bot.types import Upload, Verdict
-from retrieval.i18n import Text, filled
+from bot.types import Upload
+from retrieval.i18n import Text
 from retrieval.loaders.sanitize import clean_name
 from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers
 
@@ -39,6 +40,10 @@ _TAKEN = Text(
 )
 
 Progress = Callable[[int, int], None]
+
+WhatIsGone = Literal["forget", "keep", ""]
+"""What is to become of pages that are gone at once, if they are many: their documents are forgotten, or stay and are
+the source's no more; "": somebody has to say so."""
 
 SOURCE = "source:"  # before the id of a source, as an author
 
@@ -73,19 +78,16 @@ class Sync:
         knowledge: KnowledgeBase,
         documents: Documents,
         *,
-        forget_many: bool = False,
-        keep_gone: bool = False,
+        gone: WhatIsGone = "",
         progress: Progress | None = None,
     ) -> None:
-        """`forget_many`: somebody has said that what is gone is to be forgotten; `keep_gone`: that it stays, and is the
-        source's no more."""
+        """`gone`: what somebody has said is to become of pages that are gone."""
         self._source = source
         self._store = store
         self._knowledge = knowledge
         self._documents = documents
-        self._forget_many = forget_many
-        self._keep_gone = keep_gone
-        self._progress = progress
+        self._word = gone
+        self._progress = progress or (lambda done, total: None)
         self._readers = Readers(frozenset({source.scope}))
         self._added: set[str] = set()  # documents
         self.report = SyncReport()
@@ -93,7 +95,7 @@ class Sync:
     async def run(self, followed: PageSource) -> str | None:
         """Returns the cursor of the next look. What it did is in `report`."""
         known = await self._store.pages(self._source.id)
-        cursor = None if self._forget_many or self._keep_gone else self._source.cursor
+        cursor = None if self._word else self._source.cursor
         async with followed.look(cursor, known) as listing:
             if listing is None:
                 self.report.pages = len(known)
@@ -102,12 +104,11 @@ class Sync:
             if self._by_page:
                 known = await self._store.pages(self._source.id)  # its look has found more of them
             await self._renamed(listing, known)
-            wanted = [page for page in listing.pages.values() if not _same(page, known.get(page.ref))]
+            wanted = [page for page in listing.pages.values() if known.get(page.ref, UNREAD).version != page.version]
             for number, page in enumerate(wanted):
-                if self._progress:
-                    self._progress(number, len(wanted))
-                await self._page(listing, page, known.get(page.ref))
-            if self._progress and wanted:
+                self._progress(number, len(wanted))
+                await self._page(listing, page, known.get(page.ref, UNREAD))
+            if wanted:
                 self._progress(len(wanted), len(wanted))
             if not self._by_page:
                 await self._moved(listing, [page for ref, page in known.items() if ref not in listing.pages])
@@ -141,77 +142,57 @@ class Sync:
             await self._store.drop(self._source.id, [page.was])
             known[page.ref] = known.pop(page.was)
 
-    async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage | None) -> None:
-        fetched = Fetched(b"")
+    async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage) -> None:
+        fetched, document, refusal = Fetched(None), before.document, None
         try:
             fetched = await listing.fetch(page)
-            verdict = await self._taken(page, before, fetched)
-        except (PageGoneError, NoDocumentError) as error:
-            await self._no_document(page, before or FollowedPage(""), error)
+            document = await self._taken(page, before, fetched)
+        except PageRefusedError as error:  # what it said last stays, as long as the page is there
+            refusal = error.said
+            self.report.refused.append((shown(page.ref), refusal))
+        except PageGoneError:  # waits until all others were looked at: they may be many
+            await self._note(page, before, replace(before, version=GONE, due_at=None))
             return
         except PageError as error:
-            why = error.said
-            if not isinstance(error, PageRefusedError):
-                self.report.failed.append((shown(page.ref), why))
-                if before is not None and error.again is not None:
-                    await self._store.note(
-                        self._source.id, page.ref, replace(before, due_at=error.again), seen=before.due_at
-                    )
-                return
-            verdict = why
-        await self._noted(page, before, verdict, fetched)
+            self.report.failed.append((shown(page.ref), error.said))
+            if error.again is not None:
+                await self._note(page, before, replace(before, due_at=error.again))
+            return
+        version = page.version if fetched.version is None else fetched.version
+        await self._note(page, before, FollowedPage(version, document, refusal, fetched.again, fetched.people))
 
-    async def _no_document(self, page: SourcePage, before: FollowedPage, why: PageError) -> None:
-        """Pages that are said to be gone wait until all others were looked at: they may be many."""
-        noted = FollowedPage("", due_at=why.again)
-        if isinstance(why, PageGoneError):
-            noted = replace(before, version=GONE, due_at=None)
-        elif before.document is not None and await self._own(before.document):
-            await self._knowledge.forget(before.document, at_source=True)
-            self.report.removed += 1
+    async def _note(self, page: SourcePage, before: FollowedPage, noted: FollowedPage) -> None:
         await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
 
-    async def _taken(self, page: SourcePage, before: FollowedPage | None, fetched: Fetched) -> Verdict | Text:
-        """The document of a page, or why it is none."""
+    async def _taken(self, page: SourcePage, before: FollowedPage, fetched: Fetched) -> str | None:
+        """The document of a page, if it is one now. Raises PageRefusedError where it can be none."""
+        if fetched.data is None:
+            await self._forget(before.document)
+            return None
         source, name = self._source, clean_name(page.name)
         there = await self._documents.find(source.collection, source.scope, name)
         if there is not None and there.author != author_of(source):
-            return filled(_TAKEN, name=name, collection=source.collection)
+            raise PageRefusedError(_TAKEN, name=name, collection=source.collection)
         date = fetched.changed_at or (there.changed_at if there is not None else None)
         author = author_of(source)
         upload = Upload(name, fetched.data, source.collection, source.scope, author, page.url, date, fetched.said_in)
-        had = before.document if there is None and before is not None else None
+        had = before.document if there is None else None
         try:
             if had is not None and await self._own(had):  # under another name, such as that of another kind of file
                 await self._knowledge.rename_document(had, name, page.url, self._readers)
-            return await self._knowledge.take(upload)
+            verdict = await self._knowledge.take(upload)
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
         except RAGToolError as error:
-            return error.said
-
-    async def _noted(
-        self, page: SourcePage, before: FollowedPage | None, verdict: Verdict | Text, fetched: Fetched
-    ) -> None:
-        source, version = self._source, fetched.version or page.version
-        seen = before.due_at if before is not None else None
-        if isinstance(verdict, Text):  # what it said last stays, as long as the page is there
-            self.report.refused.append((shown(page.ref), verdict))
-            document = before.document if before is not None else None
-            noted = FollowedPage(version, document, verdict, fetched.again, fetched.people)
-            await self._store.note(source.id, page.ref, noted, seen=seen)
-            return
-        if verdict.status == "added":
-            self.report.added += 1
-            self._added.add(verdict.document_id or "")
-            who = None if self._by_page else person(source.added_by)  # nobody looks after what others say
-            if who is not None and verdict.document_id is not None:
-                row = await self._knowledge.document(verdict.document_id, self._readers)
-                if row is not None:
-                    await self._knowledge.own(row, who)
+            raise PageRefusedError(error.said) from error
         self.report.replaced += verdict.status == "replaced"
-        noted = FollowedPage(version, verdict.document_id, due_at=fetched.again, people=fetched.people)
-        await self._store.note(source.id, page.ref, noted, seen=seen)
+        if verdict.status == "added" and verdict.document_id is not None:
+            self.report.added += 1
+            self._added.add(verdict.document_id)
+            who = None if self._by_page else person(source.added_by)  # nobody looks after what others say
+            if who is not None:
+                await self._documents.own(verdict.document_id, who)
+        return verdict.document_id
 
     async def _moved(self, listing: Listing, gone: Sequence[FollowedPage]) -> None:
         """A newer page that says what one says that is gone is that one, at another place: a website does not tell.
@@ -245,23 +226,22 @@ class Sync:
         had = {ref: document for ref in refs if (document := known[ref].document) is not None and document not in kept}
         all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
-        if self._keep_gone:
+        if self._word == "keep":
             await self._store.drop(self._source.id, refs)
             return
-        if many and not self._forget_many:
+        if many and self._word != "forget":
             self.report.gone = len(had)
             return
         for ref in refs:
-            if ref in had and await self._own(had[ref]):
-                await self._knowledge.forget(had[ref], at_source=True)
-                self.report.removed += 1
+            await self._forget(had.get(ref))
             await self._store.drop(self._source.id, [ref])
+
+    async def _forget(self, document: str | None) -> None:
+        if document is not None and await self._own(document):
+            await self._knowledge.forget(document, at_source=True)
+            self.report.removed += 1
 
     async def _own(self, document: str) -> bool:
         """Whether a document is still the source's: nobody has put another in its place."""
         row = await self._documents.get(document)
         return row is not None and row.author == author_of(self._source)
-
-
-def _same(page: SourcePage, before: FollowedPage | None) -> bool:
-    return before is not None and before.version == page.version

@@ -8,6 +8,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -18,53 +19,63 @@ from retrieval.loaders.limits import ParsingLimits
 AGENT = "Kotae (knowledge bot; reads what its robots.txt allows)"
 SILENT, WHOLE = 30.0, 180.0  # seconds without a byte; for all of an answer
 
-Unpack = Callable[[bytes, int], bytes]
-"""More of a body, as it came → what it says, so many bytes at most."""
-
 
 class AwayError(Exception):
     """A page cannot be had now: its reason, which is no secret."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, and the address that gave it."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)  # by names in any case
+    body: bytes = b""
+
+    @property
+    def gone(self) -> bool:
+        return self.status in (404, 410)
+
+
+@dataclass(frozen=True, slots=True)
 class WebClient:
     """Requests of one look. `private`: addresses of the own network, too; `seconds`: for all of an answer."""
 
-    def __init__(self, client: httpx.AsyncClient, *, private: bool, seconds: float) -> None:
-        self._client = client
-        self._private = private
-        self._seconds = seconds
+    http: httpx.AsyncClient
+    private: bool
+    seconds: float
 
-    async def get(self, url: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        """The answer, which may be a redirect, and its body. Host and headers are ASCII. Raises AwayError; SourceError
-        for an address that may not be reached."""
+    async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
+        """The answer, which may be a redirect. Host and headers are ASCII. Raises AwayError; SourceError for an address
+        that may not be reached."""
         parts = urlsplit(url)
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError as error:
             raise AwayError("no such port") from error
         host = parts.hostname or ""
-        address = host if self._private else await resolved(host, port)
+        address = host if self.private else await resolved(host, port)
         there = f"[{address}]" if ":" in address else address
         target = urlunsplit((parts.scheme, f"{there}:{port}", parts.path or "/", parts.query, ""))
+        asked = self.http.stream(
+            "GET", target, headers={"Host": parts.netloc, **headers}, extensions={"sni_hostname": host}
+        )
         try:
-            async with asyncio.timeout(self._seconds):
-                return await self._answer(target, host, {"Host": parts.netloc, **headers})
+            async with asyncio.timeout(self.seconds), asked as response:
+                body = Body(response.headers.get("content-encoding", ""), ParsingLimits().file)
+                async for part in response.aiter_raw():
+                    body.add(part)
+                return Answer(url, response.status_code, response.headers, bytes(body.said))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, zlib.error) as error:
             raise AwayError(type(error).__name__) from error
 
-    async def _answer(self, target: str, host: str, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        async with self._client.stream("GET", target, headers=headers, extensions={"sni_hostname": host}) as response:
-            body = Body(response.headers.get("content-encoding", ""), ParsingLimits().file)
-            async for part in response.aiter_raw():
-                body.add(part)
-        return response, bytes(body.said)
-
 
 @asynccontextmanager
-async def web_client(*, private: bool, seconds: float = WHOLE) -> AsyncIterator[WebClient]:
+async def web_client(*, private: bool, seconds: float) -> AsyncIterator[WebClient]:
     headers = {"User-Agent": AGENT, "Accept-Encoding": "gzip"}
     async with httpx.AsyncClient(headers=headers, timeout=SILENT, trust_env=False, follow_redirects=False) as client:
-        yield WebClient(client, private=private, seconds=seconds)
+        yield WebClient(client, private, seconds)
 
 
 class Body:
@@ -76,7 +87,7 @@ class Body:
         self._most = most
         match encoding.strip().lower():
             case "" | "identity":
-                self._unpack: Unpack = lambda part, most: part
+                self._unpack: Callable[[bytes, int], bytes] = lambda part, most: part
             case "gzip" | "x-gzip":
                 self._unpack = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress
             case _:

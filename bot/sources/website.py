@@ -10,31 +10,31 @@ import email.utils
 import hashlib
 import io
 import json
-import re
 import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import KW_ONLY, dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 from xml.etree.ElementTree import Element, ParseError
 
-import httpx
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
 from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
 from protego import Protego
 
-from bot.sources.base import TOO_MANY, Fetched, Listing, PageError, SourceError, SourcePage
-from bot.sources.web_request import AGENT, WHOLE, AwayError, Body, WebClient, web_client
+from bot.sources.base import NOT_NOW, TOO_BIG, TOO_MANY, Fetched, Listed, Listing, PageError, SourceError, SourcePage
+from bot.sources.web_request import AGENT, WHOLE, Answer, AwayError, Body, WebClient, web_client
 from bot.store.followed import FollowedPage
+from bot.waiting import Sleep
 from retrieval.i18n import Text
 from retrieval.loaders.dates import iso_date
 from retrieval.loaders.file_types import SUFFIXES, suffix_of
 from retrieval.loaders.limits import ParsingLimits
+from retrieval.providers.errors import seconds_asked
 
 DEPTH, PAGES = 5, 2_000
 LINKS, ADDRESSES = 2, 20  # times so many addresses that one page, and all of them, may lead to
@@ -69,8 +69,6 @@ _MANY_FAIL = Text(
     en="{n} of {all} pages could not be read, so the rest was not compared.",
     ja="{all} ページ中 {n} ページを読み込めなかったため、比較を行いませんでした。",
 )
-_TOO_BIG = Text(en="The website takes more than {n} MiB.", ja="ウェブサイト全体の大きさが {n} MiB を超えています。")
-_NOT_NOW = Text(en="It could not be read: {why}.", ja="読み込めませんでした: {why}")
 
 
 @dataclass(slots=True)
@@ -87,95 +85,80 @@ class _Page:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """An answer after redirects, and the address that gave it."""
-
-    response: httpx.Response
-    body: bytes
-    url: str
-
-
 class WebsiteSource:
     """Pages of one host below the start page's folder. `memory` is a file of its own that may be lost."""
 
-    def __init__(
-        self,
-        location: str,
-        *,
-        memory: Path,
-        private: bool = False,
-        pages: int = PAGES,
-        most_bytes: int = MOST_BYTES,
-        seconds: float = WHOLE,
-        wait: Callable[[float], object] = asyncio.sleep,
-    ) -> None:
-        self._start = check_address(location)
-        self._memory = memory
-        self._private = private
-        self._most = pages
-        self._most_bytes = most_bytes
-        self._seconds = seconds
-        self._wait = wait
+    location: str
+    _: KW_ONLY
+    memory: Path
+    private: bool = False
+    pages: int = PAGES
+    most_bytes: int = MOST_BYTES
+    seconds: float = WHOLE
+    wait: Sleep = asyncio.sleep
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
-        async with web_client(private=self._private, seconds=self._seconds) as client:
+        start = check_address(self.location)
+        async with web_client(private=self.private, seconds=self.seconds) as client:
             with TemporaryDirectory(prefix="kotae-site-") as folder:
-                remembered = await asyncio.to_thread(_recall, self._memory)
-                visit = _Visit(self, client, Path(folder), remembered, known)
+                remembered = await asyncio.to_thread(_recall, self.memory)
+                visit = _Visit(self, start, client, Path(folder), remembered, known)
                 yield await visit.listing()
-                await asyncio.to_thread(_remember, self._memory, visit.seen)
+                await asyncio.to_thread(_remember, self.memory, visit.seen)
 
 
+@dataclass
 class _Visit:
     """One look at the site."""
 
-    def __init__(
-        self,
-        source: WebsiteSource,
-        client: WebClient,
-        folder: Path,
-        remembered: Mapping[str, _Page],
-        known: Mapping[str, FollowedPage],
-    ) -> None:
-        self._source = source
-        self._client = client
-        self._folder = folder
-        self._remembered = remembered
-        self._known = known
-        self._start = source._start
-        self._below = "/"  # the folder of the host that is followed
-        self._robots = Protego.parse("")
-        self.seen: dict[str, _Page] = {}
-        self._pages: dict[str, SourcePage] = {}
-        self._failed: dict[str, str] = {}
-        self._bytes = 0
-        self._blind = False  # a page that cannot be had may lead to others
-        self._dates: dict[str, str] = {}
+    source: WebsiteSource
+    start: str
+    client: WebClient
+    folder: Path
+    remembered: Mapping[str, _Page]
+    known: Mapping[str, FollowedPage]
+    robots: Protego = field(default_factory=lambda: Protego.parse(""))
+    below: str = "/"  # the folder of the host that is followed
+    seen: dict[str, _Page] = field(default_factory=dict)
+    pages: dict[str, SourcePage] = field(default_factory=dict)
+    dates: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    on_disk: int = 0  # bytes of all pages
+    blind: bool = False  # a page that cannot be had may lead to others
 
-    async def listing(self) -> "_Site":
+    async def listing(self) -> Listed:
         await self._read_robots()
         await self._find_folder()
         listed = await self._sitemap()
         await self._walk(listed)
-        if len(self._failed) > len(self._pages) / 2:
-            raise SourceError(_MANY_FAIL, n=len(self._failed), all=len(self._failed) + len(self._pages))
-        return _Site(self._once() | self._kept(), self._folder, self._dates, self._failed)
+        if len(self.failed) > len(self.pages) / 2:
+            raise SourceError(_MANY_FAIL, n=len(self.failed), all=len(self.failed) + len(self.pages))
+        return Listed(self._once() | self._kept(), self._fetch)
+
+    async def _fetch(self, page: SourcePage) -> Fetched:
+        if page.ref in self.failed:
+            raise PageError(NOT_NOW, why=self.failed[page.ref])
+        try:
+            data = await asyncio.to_thread((self.folder / page.version).read_bytes)
+        except OSError as error:  # it has not changed, but its document is wanted anew: the next look reads it
+            raise PageError(NOT_NOW, why=type(error).__name__) from error
+        return Fetched(data, self.dates.get(page.ref) or None)
 
     def _once(self) -> dict[str, SourcePage]:
         """A page at several addresses (with a question, a slash or index.html behind it, or without) counts once: at
         the one that is known, else at the first. A copy of another page does not count."""
         at: dict[str, str] = {}
-        for url in sorted(self._pages, key=lambda url: url not in self._known):
-            at.setdefault(self._pages[url].version, url)
-        pages = {url: page for url, page in self._pages.items() if at[page.version] == url}
+        for url in sorted(self.pages, key=lambda url: url not in self.known):
+            at.setdefault(self.pages[url].version, url)
+        pages = {url: page for url, page in self.pages.items() if at[page.version] == url}
         return {url: page for url, page in pages.items() if not self._is_copy(url, pages)}
 
     def _is_copy(self, url: str, pages: Collection[str]) -> bool:
         """Whether it is an older or other form of a page that is there, such as for another version: it names that as
         the original, under the same last name. One that is wrong names the start page on all."""
         original = self.seen[url].canonical
-        stays = original in self._failed and original in self._known
+        stays = original in self.failed and original in self.known
         return (
             (original in pages or stays)
             and original != url
@@ -187,61 +170,61 @@ class _Visit:
         """Pages that cannot be had now are as they were; new ones are tried again. So are those that only they may have
         led to."""
         kept = {}
-        unseen = self._known.keys() - self._pages.keys() if self._blind else set()
-        for url in {*self._failed, *unseen}:
-            before = self._known.get(url)
+        unseen = self.known.keys() - self.pages.keys() if self.blind else set()
+        for url in {*self.failed, *unseen}:
+            before = self.known.get(url)
             version = before.version if before is not None else "unread"
-            kept[url] = SourcePage(url, version, _name(url, self._remembered.get(url, _Page()).suffix), url)
+            kept[url] = SourcePage(url, version, _name(url, self.remembered.get(url, _Page()).suffix), url)
         return kept
 
     async def _read_robots(self) -> None:
         try:
-            answer = await self._get(urljoin(self._start, "/robots.txt"))
+            answer = await self._get(urljoin(self.start, "/robots.txt"))
         except AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
-            raise SourceError(_START, url=urljoin(self._start, "/robots.txt"), why=str(error)) from error
-        if answer is not None and answer.response.status_code == 200:
-            self._robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode(errors="replace"))
-        if not self._robots.can_fetch(self._start, AGENT):
-            raise SourceError(_START, url=self._start, why=_FORBIDDEN.en)
+            raise SourceError(_START, url=urljoin(self.start, "/robots.txt"), why=str(error)) from error
+        if answer.status == 200:
+            self.robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode(errors="replace"))
+        if not self.robots.can_fetch(self.start, AGENT):
+            raise SourceError(_START, url=self.start, why=_FORBIDDEN.en)
 
     async def _find_folder(self) -> None:
         """People leave out the slash of a folder. One of the host's own, or one whose server puts it there, is meant:
         else all that lies beside it would be below the start page, too."""
-        path = urlsplit(self._start).path
+        path = urlsplit(self.start).path
         parent, slash, name = path.rpartition("/")
         if path.endswith(".xml"):
             return
-        self._below = parent + slash
+        self.below = parent + slash
         if name and suffix_of(name) not in SUFFIXES:
             of_the_host = not parent and not suffix_of(name)
             if of_the_host or await self._is_led_into(f"{path}/"):
-                self._below = f"{path}/"
+                self.below = f"{path}/"
 
     async def _is_led_into(self, folder: str) -> bool:
         """Whether the server sends whoever asks for the start page on into this folder."""
         try:
-            answer = await self._get(self._start)
+            answer = await self._get(self.start)
         except AwayError as error:
-            raise SourceError(_START, url=self._start, why=str(error)) from error
-        return answer is not None and urlsplit(answer.url).path.startswith(folder)
+            raise SourceError(_START, url=self.start, why=str(error)) from error
+        return urlsplit(answer.url).path.startswith(folder)
 
     async def _sitemap(self) -> dict[str, str] | None:
         """Its addresses of this site, each with its date; None: there are none, and links are followed. Generators that
         were not told the site's address write a sitemap without any, or with those of another host."""
-        only = self._start.endswith(".xml")
-        waiting = deque([self._start] if only else [*self._robots.sitemaps, urljoin(self._start, "/sitemap.xml")])
+        only = self.start.endswith(".xml")
+        waiting = deque([self.start] if only else [*self.robots.sitemaps, urljoin(self.start, "/sitemap.xml")])
         found: dict[str, str] = {}
         read: set[str] = set()
         any_there = False
         while waiting:
             url = waiting.popleft()
-            if url in read or not _same_host(url, self._start):
+            if url in read or not _same_host(url, self.start):
                 continue
             read.add(url)
             try:
                 answer = await self._get(url)
-                if answer is None or answer.response.status_code in (404, 410):
-                    if only or url in self._remembered or (any_there and url != urljoin(self._start, "/sitemap.xml")):
+                if answer.gone:
+                    if only or url in self.remembered or (any_there and url != urljoin(self.start, "/sitemap.xml")):
                         raise AwayError("404")  # its pages would seem to be gone
                     continue
                 inner, pages = await asyncio.to_thread(_entries, answer.body)
@@ -256,26 +239,26 @@ class _Visit:
             self._bound(len(found), ADDRESSES)
             if len(read) > SITEMAPS:
                 raise SourceError(_SITEMAP, url=url, why=f"> {SITEMAPS}")
-        emptied = [url for url in read if self._remembered.get(url, _Page()).version == _NAMED]
+        emptied = [url for url in read if self.remembered.get(url, _Page()).version == _NAMED]
         if not found and (only or emptied):  # its pages would seem to be gone
-            raise SourceError(_NONE_OF_IT, url=(emptied or [self._start])[0])
+            raise SourceError(_NONE_OF_IT, url=(emptied or [self.start])[0])
         return found or None
 
     async def _walk(self, listed: dict[str, str] | None) -> None:
-        waiting = deque((url, DEPTH) for url in listed) if listed is not None else deque([(self._start, 0)])
+        waiting = deque((url, DEPTH) for url in listed) if listed is not None else deque([(self.start, 0)])
         met = {url for url, _ in waiting}
-        delay = min(float(self._robots.crawl_delay(AGENT) or 0), 10.0)
+        delay = min(float(self.robots.crawl_delay(AGENT) or 0), 10.0)
         while waiting:
             url, depth = waiting.popleft()
-            if not self._ours(url) or not self._robots.can_fetch(url, AGENT):
+            if not self._ours(url) or not self.robots.can_fetch(url, AGENT):
                 continue
             page = await self._page(url, first=listed is None and depth == 0)
-            self._bound(len(self._pages) + len(self._failed))
+            self._bound(len(self.pages) + len(self.failed))
             if page is None:
                 continue
             if listed is not None:
                 # before what was served, which is often the build's
-                self._dates[url] = iso_date(listed[url]) or self._dates.get(url, "")
+                self.dates[url] = iso_date(listed[url]) or self.dates.get(url, "")
             elif depth < DEPTH:
                 for link in page.links:
                     if link not in met:
@@ -287,8 +270,8 @@ class _Visit:
 
     async def _page(self, url: str, *, first: bool) -> _Page | None:
         """A page that is there, read or as it was; None for one that is gone, no page, or cannot be had now."""
-        before = self._remembered.get(url)
-        fresh = before is not None and url in self._known and self._known[url].version == before.version
+        before = self.remembered.get(url)
+        fresh = before is not None and url in self.known and self.known[url].version == before.version
         validators = {}
         if fresh and before is not None:
             validators = {"If-None-Match": before.etag} if before.etag else {"If-Modified-Since": before.modified}
@@ -299,105 +282,83 @@ class _Visit:
         except AwayError as error:
             if first:
                 raise SourceError(_START, url=url, why=str(error)) from error
-            self._failed[url] = str(error)
-            self._blind = self._blind or before is None
+            self.failed[url] = str(error)
+            self.blind = self.blind or before is None
             return before
-        if answer is None or answer.response.status_code in (404, 410):
+        if answer.gone:
             if first:
                 raise SourceError(_START, url=url, why="404")
             return None
-        response, body = answer.response, answer.body
-        if response.status_code == 304 and before is not None:
+        if answer.status == 304 and before is not None:
             page = before
         else:
-            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            suffix = _KINDS.get(kind)
+            headers, body = answer.headers, answer.body
+            suffix = _KINDS.get(headers.get("content-type", "").partition(";")[0].strip().lower())
             if suffix is None:
                 return None
             version = hashlib.sha256(body).hexdigest()
-            said = await asyncio.to_thread(_said_of, answer.url, body) if suffix == ".html" else _Said()
-            links = [here for link in said.links if self._ours(here := self._here(link))]
+            leads, original = await asyncio.to_thread(_leads, answer.url, body) if suffix == ".html" else ([], "")
+            links = [here for link in leads if self._ours(here := self._here(link))]
             self._bound(len(links), LINKS)
-            self._bytes += len(body)
-            if self._bytes > self._source._most_bytes:
-                raise SourceError(_TOO_BIG, n=self._source._most_bytes >> 20)
-            headers = response.headers
+            self.on_disk += len(body)
+            if self.on_disk > self.source.most_bytes:
+                raise SourceError(TOO_BIG, n=self.source.most_bytes >> 20)
             stamps = headers.get("etag", ""), headers.get("last-modified", "")
-            page = _Page(*stamps, version, suffix, links, self._here(said.canonical))
-            await asyncio.to_thread((self._folder / version).write_bytes, body)
+            page = _Page(*stamps, version, suffix, links, self._here(original))
+            await asyncio.to_thread((self.folder / version).write_bytes, body)
         self.seen[url] = page
         if page.modified:
-            self._dates[url] = _day(page.modified)
-        self._pages[url] = SourcePage(url, page.version, _name(url, page.suffix), url)
+            self.dates[url] = _day(page.modified)
+        self.pages[url] = SourcePage(url, page.version, _name(url, page.suffix), url)
         return page
 
     def _here(self, url: str) -> str:
         """An address of this host by the scheme of the start page: many sites name both."""
-        scheme = urlsplit(self._start).scheme
-        return url if not _same_host(url, self._start) else f"{scheme}:{url.partition(':')[2]}"
+        scheme = urlsplit(self.start).scheme
+        return url if not _same_host(url, self.start) else f"{scheme}:{url.partition(':')[2]}"
 
     def _bound(self, count: int, times: int = 1) -> None:
         """Raises SourceError for more than the site may have: what is beyond would seem to be gone."""
-        if count > times * self._source._most:
-            raise SourceError(TOO_MANY, most=self._source._most)
+        if count > times * self.source.pages:
+            raise SourceError(TOO_MANY, most=self.source.pages)
 
     def _ours(self, url: str) -> bool:
         """Of the same host, in the folder that is followed, and a page: Sphinx lays the source of each beside it."""
-        start, parts = urlsplit(self._start), urlsplit(url)
+        start, parts = urlsplit(self.start), urlsplit(url)
         there = (parts.scheme, parts.netloc) == (start.scheme, start.netloc)
-        below = parts.path.startswith(self._below) or parts.path == start.path
+        below = parts.path.startswith(self.below) or parts.path == start.path
         return there and below and "/_sources/" not in parts.path
 
-    async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> _Answer | None:
-        """The answer after redirects, all of which stay on the host; None: it leads elsewhere. Raises AwayError,
+    async def _get(self, url: str, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
+        """The answer after redirects, all of which stay on the host; 404: it leads elsewhere. Raises AwayError,
         SourceError for an address that may not be reached."""
-        for tried in range(TRIES):
-            answer = await self._followed(url, headers or {})
-            if answer is None:
-                return None
-            status = answer.response.status_code
-            if status < 400 or status in (404, 410):
-                return answer
-            if status not in (429, 503) or tried + 1 == TRIES:
-                raise AwayError(str(status))
-            await self._source._wait(_retry_after(answer.response, tried))  # type: ignore[misc]
-        raise AssertionError("the last try ends it")
+        answer = await self._followed(url, headers)
+        for tried in range(TRIES - 1):
+            if answer.status not in (429, 503):
+                break
+            await self.source.wait(_patience(answer, tried))
+            answer = await self._followed(url, headers)
+        if answer.status >= 400 and not answer.gone:
+            raise AwayError(str(answer.status))
+        return answer
 
-    async def _followed(self, url: str, headers: Mapping[str, str]) -> _Answer | None:
-        asked = url
+    async def _followed(self, asked: str, headers: Mapping[str, str]) -> Answer:
+        url = asked
         for _ in range(HOPS):
-            response, body = await self._client.get(url, headers)
-            if response.status_code not in (301, 302, 303, 307, 308):
-                return _Answer(response, body, url)
+            answer = await self.client.get(url, headers)
+            if answer.status not in (301, 302, 303, 307, 308):
+                return answer
             try:
-                url = _plain(urljoin(url, response.headers.get("location", "")))
+                url = _plain(urljoin(url, answer.headers.get("location", "")))
             except ValueError as error:
                 raise AwayError("sent to what is no address") from error
-            if not _same_host(url, self._start):
-                if asked in self._known and response.status_code not in (301, 308):  # such as to a log-in
+            if not _same_host(url, self.start):
+                if asked in self.known and answer.status not in (301, 308):  # such as to a log-in
                     raise AwayError("sent to another host for now")
-                return None
-            if not self._robots.can_fetch(url, AGENT):
-                return None
+                return Answer(asked, 404)
+            if not self.robots.can_fetch(url, AGENT):
+                return Answer(asked, 404)
         raise AwayError("redirects without end")
-
-
-@dataclass(frozen=True, slots=True)
-class _Site:
-    pages: Mapping[str, SourcePage]
-    folder: Path
-    dates: Mapping[str, str]
-    failed: Mapping[str, str]
-    cursor: str | None = None
-
-    async def fetch(self, page: SourcePage) -> Fetched:
-        if page.ref in self.failed:
-            raise PageError(_NOT_NOW, why=self.failed[page.ref])
-        try:
-            data = await asyncio.to_thread((self.folder / page.version).read_bytes)
-        except OSError as error:  # it has not changed, but its document is wanted anew: the next look reads it
-            raise PageError(_NOT_NOW, why=type(error).__name__) from error
-        return Fetched(data, self.dates.get(page.ref) or None)
 
 
 def check_address(location: str) -> str:
@@ -470,14 +431,6 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
     return inner, pages
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """A page beside its words: where it leads, and which page it says is its original."""
-
-    links: tuple[str, ...] = ()
-    canonical: str = ""
-
-
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -494,13 +447,14 @@ class _Reader(HTMLParser):
             self.canonical = given.get("href", "")
 
 
-def _said_of(url: str, body: bytes) -> _Said:
+def _leads(url: str, body: bytes) -> tuple[list[str], str]:
+    """Where a page leads, and which page it says is its original."""
     reader = _Reader()
     with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
         reader.feed(body.decode(errors="replace"))
     links = filter(None, (_address(url, reader.base, link) for link in reader.links))
     canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
-    return _Said(tuple(dict.fromkeys(links)), canonical)
+    return list(dict.fromkeys(links)), canonical
 
 
 def _address(url: str, base: str, link: str) -> str:
@@ -516,14 +470,10 @@ def _last_name(url: str) -> str:
     return urlsplit(url).path.rstrip("/").rpartition("/")[2]
 
 
-def _retry_after(response: httpx.Response, tried: int) -> float:
-    said = response.headers.get("retry-after", "")
-    if re.fullmatch(r"\d{1,6}", said):
-        return min(float(said), LONGEST_WAIT)
-    with suppress(ValueError, TypeError):
-        left = (email.utils.parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
-        return min(max(left, 0.0), LONGEST_WAIT)
-    return min(2.0**tried, LONGEST_WAIT)
+def _patience(answer: Answer, tried: int) -> float:
+    """Seconds until it is asked again."""
+    asked = seconds_asked(answer.headers.get("retry-after", ""))
+    return min(2.0**tried if asked is None else asked, LONGEST_WAIT)
 
 
 def _day(modified: str) -> str:

@@ -39,9 +39,16 @@ class HttpRefusal:
             if "perday" in str(detail.get("violations", "")).lower():
                 waits.append(A_DAY_IS_OVER)
         header = next((value for name, value in self.headers.items() if name.lower() == "retry-after"), "")
-        if re.fullmatch(r"\d+(\.\d+)?", header):
-            waits.append(float(header))
-        elif header:
-            with suppress(ValueError, TypeError):  # not a date, or one without a zone
-                waits.append((parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
-        return max(0.0, *waits) if waits else None
+        if (asked := seconds_asked(header)) is not None:
+            waits.append(asked)
+        return max(waits, default=None)
+
+
+def seconds_asked(header: str) -> float | None:
+    """Seconds that a `Retry-After` asks for, as a number or a date (RFC 9110 §10.2.3); None: nothing that can be
+    read."""
+    if re.fullmatch(r"\d+(\.\d+)?", header):
+        return float(header)
+    with suppress(ValueError, TypeError):  # not a date, or one without a zone
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
+    return None
