@@ -88,7 +88,7 @@ class Listing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SourceListing:
     """A listing whose pages a function reads."""
 
     pages: Mapping[str, SourcePage]

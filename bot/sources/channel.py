@@ -20,12 +20,12 @@ from bot.sources.base import (
     GONE,
     NOT_NOW,
     Fetched,
-    Listed,
     Listing,
     PageError,
     PageGoneError,
     PausedError,
     SourceError,
+    SourceListing,
     SourcePage,
 )
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
@@ -221,7 +221,7 @@ class ChannelSource:
                 version = "read" if ref in chosen else page.version
                 link = self._history.link(self._here.place, ref)
                 pages[ref] = SourcePage(ref, version, f"{self.source.name} {ref}.md", link)
-        yield Listed(pages, self._fetch, str(self._pass))
+        yield SourceListing(pages, self._fetch, str(self._pass))
 
     @property
     def _listing(self) -> bool:

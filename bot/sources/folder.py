@@ -14,11 +14,11 @@ from bot.sources.base import (
     TOO_MANY,
     UNREAD,
     Fetched,
-    Listed,
     Listing,
     PageError,
     PageFilter,
     SourceError,
+    SourceListing,
     SourcePage,
     follow_renames,
 )
@@ -46,7 +46,7 @@ class FolderSource:
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         yield await asyncio.to_thread(self._listed, known)
 
-    def _listed(self, known: Mapping[str, FollowedPage]) -> Listed:
+    def _listed(self, known: Mapping[str, FollowedPage]) -> SourceListing:
         if not self._path.is_dir():
             raise SourceError(NO_FOLDER, path=str(self._path))
         found: dict[str, LocalFile] = {}
@@ -62,7 +62,7 @@ class FolderSource:
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
         follow_renames(pages, known)
-        return Listed(pages, partial(self._fetch, found))
+        return SourceListing(pages, partial(self._fetch, found))
 
     async def _fetch(self, files: Mapping[str, LocalFile], page: SourcePage) -> Fetched:
         file = files[page.ref]

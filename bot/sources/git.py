@@ -24,11 +24,11 @@ from bot.sources.base import (
     TOO_BIG,
     TOO_MANY,
     Fetched,
-    Listed,
     Listing,
     PageFilter,
     PageRefusedError,
     SourceError,
+    SourceListing,
     SourcePage,
     follow_renames,
 )
@@ -131,7 +131,7 @@ class GitSource:
                     pages[new] = replace(pages[new], was=old)
             dates = await self._dates(before if cursor else None, head)
             async with self._git.running("cat-file", "--batch", stdin=asyncio.subprocess.PIPE) as blobs:
-                yield Listed(pages, partial(_fetched, blobs, dates, too_long), head)
+                yield SourceListing(pages, partial(_fetched, blobs, dates, too_long), head)
         except SourceError:
             await self._git.drop_if_damaged()
             raise

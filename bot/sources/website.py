@@ -26,7 +26,17 @@ from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
 from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
 from protego import Protego
 
-from bot.sources.base import NOT_NOW, TOO_BIG, TOO_MANY, Fetched, Listed, Listing, PageError, SourceError, SourcePage
+from bot.sources.base import (
+    NOT_NOW,
+    TOO_BIG,
+    TOO_MANY,
+    Fetched,
+    Listing,
+    PageError,
+    SourceError,
+    SourceListing,
+    SourcePage,
+)
 from bot.sources.web_request import AGENT, WHOLE, Answer, AwayError, Body, WebClient, web_client
 from bot.store.followed import FollowedPage
 from bot.waiting import Sleep
@@ -127,14 +137,14 @@ class _Visit:
     on_disk: int = 0  # bytes of all pages
     blind: bool = False  # a page that cannot be had may lead to others
 
-    async def listing(self) -> Listed:
+    async def listing(self) -> SourceListing:
         await self._read_robots()
         await self._find_folder()
         listed = await self._sitemap()
         await self._walk(listed)
         if len(self.failed) > len(self.pages) / 2:
             raise SourceError(_MANY_FAIL, n=len(self.failed), all=len(self.failed) + len(self.pages))
-        return Listed(self._once() | self._kept(), self._fetch)
+        return SourceListing(self._once() | self._kept(), self._fetch)
 
     async def _fetch(self, page: SourcePage) -> Fetched:
         if page.ref in self.failed:
@@ -448,7 +458,7 @@ class _Reader(HTMLParser):
 
 
 def _leads(url: str, body: bytes) -> tuple[list[str], str]:
-    """Where a page leads, and which page it says is its original."""
+    """Addresses that a page leads to, and of the page that it says is its original."""
     reader = _Reader()
     with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
         reader.feed(body.decode(errors="replace"))
