@@ -34,6 +34,7 @@ from sqlalchemy import delete, select
 from agent.events import EXTRACTIVE, Answered, Citation, ToolReturned
 from agent.grounding.quantities import squeeze
 from bot.app import Application, running
+from bot.knowledge.content_store import address_of
 from bot.logs import Redactor
 from bot.sources.base import PageFilter
 from bot.sources.sources import NewSource
@@ -42,6 +43,7 @@ from bot.store.schema import notices
 from bot.store.turns import TurnStore
 from bot.turns.trace import Recording
 from bot.types import Actor, Audience, Incoming, Place, Post
+from retrieval.loaders.loader import Loader
 from retrieval.text import sentences
 from tests.bot.sample_turns import settings
 from tests.bot.sources.conftest import Tree
@@ -243,20 +245,27 @@ def fate(quote: str, before: str | None, after: str | None) -> str:
 
 
 async def compare(
-    app: Application, history: History, before: str, after: str, ids: dict[str, str], seen: Pages
+    app: Application, loader: Loader, history: History, before: str, after: str, ids: dict[str, str], seen: Pages
 ) -> None:
-    """The documents beside the pages of a commit; `ids` are those of the documents before it."""
+    """The documents beside the pages of a commit; `ids` are those of the documents before it. A document is right, too,
+    that says in the same words what the page says whose bytes are others."""
     prefix = "" if not history.folder else f"{history.folder.rstrip('/')}/"
     rows = {f"{prefix}{row.name}": row for row in await app.data.documents.listed()}
     there = {name: said for name, said in history.pages(after).items() if PageFilter().name(name) is not None}
     seen.compared += len(rows)
-    seen.stale += [name for name, row in rows.items() if there.get(name) != row.hash]
+    for name, row in rows.items():
+        if there.get(name) != row.hash and await _address(loader, name, history.text(after, name)) != row.markdown:
+            seen.stale.append(name)
     for new, old in history.renames(before, after).items():
         if old in ids and new in rows:
             seen.renamed += 1
             seen.kept += rows[new].id == ids[old]
     ids.clear()
     ids |= {name: row.id for name, row in rows.items()}
+
+
+async def _address(loader: Loader, name: str, text: str | None) -> str | None:
+    return address_of((await loader.load(name, text.encode())).markdown) if text is not None else None
 
 
 async def step(
@@ -314,7 +323,7 @@ async def measure(
         history = History(repository, folder, Path(scratch) / "replay.git", most)
         commits = history.commits
         history.go(commits[0])
-        async with running(settings(Path(scratch) / "home"), Redactor()) as app:
+        async with running(settings(Path(scratch) / "home"), Redactor()) as app, Loader() as loader:
             source = NewSource("git", str(history.at), name="replay", branch="replay", folder=folder)
             await app.sources.add(HOME, source)
             begun = time.monotonic()
@@ -333,10 +342,10 @@ async def measure(
             own = sum(one.reworded for one in asked)
             print(f"{len(questions)} sentences, {len(asked) - own} quoted, {own} also in other words", flush=True)
             scores, seen, ids = (Score(), Score()), Pages(), dict[str, str]()
-            await compare(app, history, commits[0], commits[0], ids, seen)
+            await compare(app, loader, history, commits[0], commits[0], ids, seen)
             for before, after in pairwise(commits):
                 await step(app, history, before, after, asked, scores, seen)
-                await compare(app, history, before, after, ids, seen)
+                await compare(app, loader, history, before, after, ids, seen)
         _tell(scores, seen, verbose)
         if promptly:
             await promptness(history, Path(scratch), dice)
