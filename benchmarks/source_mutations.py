@@ -837,6 +837,30 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{SITE}::test_a_move_that_is_cut_short_is_done_by_the_next_look",),
     ),
     (
+        "Sources: a page whose reading was stopped is read again",
+        SYNC,
+        (" and not self._stopped(before)", ""),
+        (f"{TESTS}::test_a_page_whose_reading_was_stopped_is_read_again_the_next_day",),
+    ),
+    (
+        "Sources: a repository is looked through for it, though it has not moved",
+        SYNC,
+        (" or any(map(self._stopped, known.values()))", ""),
+        (f"{TESTS}::test_a_page_whose_reading_was_stopped_is_read_again_the_next_day",),
+    ),
+    (
+        "Sources: a page whose reading was stopped is not read at every look",
+        SYNC,
+        ("page.due_at is not None and page.due_at <= self._now", "page.due_at is not None"),
+        (f"{TESTS}::test_a_page_whose_reading_was_stopped_is_read_again_the_next_day",),
+    ),
+    (
+        "Website: a page whose reading was stopped is had whole",
+        WEBSITE,
+        (" and known.due_at is None", ""),
+        (f"{SITE}::test_a_page_whose_reading_was_stopped_is_had_whole_though_it_has_not_changed",),
+    ),
+    (
         "Website: a copy stays one while its original is away",
         WEBSITE,
         ("(original in pages or stays)", "original in pages"),

@@ -348,7 +348,7 @@ class Sources:
                 work = Sync(
                     followed.source if isinstance(followed, ChannelSource) else source,
                     self._store, self._knowledge, self._documents,
-                    forget_many=forget_many, keep_gone=keep_gone, progress=progress,
+                    forget_many=forget_many, keep_gone=keep_gone, progress=progress, clock=self._clock,
                 )  # fmt: skip
                 cursor = await work.run(followed)
                 while whole and isinstance(followed, ChannelSource) and followed.more and not work.report.gone:

@@ -7,6 +7,7 @@ Source: sources.md §2.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from bot.access import person
 from bot.knowledge.documents import KnowledgeBase
@@ -27,11 +28,12 @@ from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Upload, Verdict
 from retrieval.i18n import Text, filled
 from retrieval.loaders.sanitize import clean_name
-from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers
+from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers, StoppedError
 
 log = logging.getLogger(__name__)
 
 MANY_GONE, SHARE_GONE = 10, 0.2  # pages of a source that may be gone at once without a word
+AGAIN = timedelta(days=1)  # until a page whose reading was stopped is read once more, as it is
 
 _TAKEN = Text(
     en="“{name}” was added to “{collection}” by somebody else, and stays as it is.",
@@ -76,6 +78,7 @@ class Sync:
         forget_many: bool = False,
         keep_gone: bool = False,
         progress: Progress | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`forget_many`: somebody has said that what is gone is to be forgotten; `keep_gone`: that it stays, and is the
         source's no more."""
@@ -86,6 +89,7 @@ class Sync:
         self._forget_many = forget_many
         self._keep_gone = keep_gone
         self._progress = progress
+        self._now = clock()
         self._readers = Readers(frozenset({source.scope}))
         self._added: set[str] = set()  # documents
         self.report = SyncReport()
@@ -93,7 +97,8 @@ class Sync:
     async def run(self, followed: PageSource) -> str | None:
         """Returns the cursor of the next look. What it did is in `report`."""
         known = await self._store.pages(self._source.id)
-        cursor = None if self._forget_many or self._keep_gone else self._source.cursor
+        whole = self._forget_many or self._keep_gone or any(map(self._stopped, known.values()))
+        cursor = None if whole else self._source.cursor
         async with followed.look(cursor, known) as listing:
             if listing is None:
                 self.report.pages = len(known)
@@ -102,7 +107,7 @@ class Sync:
             if self._by_page:
                 known = await self._store.pages(self._source.id)  # its look has found more of them
             await self._renamed(listing, known)
-            wanted = [page for page in listing.pages.values() if not _same(page, known.get(page.ref))]
+            wanted = [page for page in listing.pages.values() if not self._done(page, known.get(page.ref))]
             for number, page in enumerate(wanted):
                 if self._progress:
                     self._progress(number, len(wanted))
@@ -149,6 +154,8 @@ class Sync:
         except (PageGoneError, NoDocumentError) as error:
             await self._no_document(page, before or FollowedPage(""), error)
             return
+        except StoppedError as error:
+            verdict, fetched = error.said, replace(fetched, again=fetched.again or self._now + AGAIN)
         except PageError as error:
             why = error.said
             if not isinstance(error, PageRefusedError):
@@ -172,7 +179,7 @@ class Sync:
         await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
 
     async def _taken(self, page: SourcePage, before: FollowedPage | None, fetched: Fetched) -> Verdict | Text:
-        """The document of a page, or why it is none."""
+        """The document of a page, or why it is none. Raises StoppedError."""
         source, name = self._source, clean_name(page.name)
         there = await self._documents.find(source.collection, source.scope, name)
         if there is not None and there.author != author_of(source):
@@ -185,7 +192,7 @@ class Sync:
             if had is not None and await self._own(had):  # under another name, such as that of another kind of file
                 await self._knowledge.rename_document(had, name, page.url, self._readers)
             return await self._knowledge.take(upload)
-        except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
+        except (QdrantConnectionError, EmbeddingError, StoppedError):  # the first two would be another page's, too
             raise
         except RAGToolError as error:
             return error.said
@@ -262,6 +269,10 @@ class Sync:
         row = await self._documents.get(document)
         return row is not None and row.author == author_of(self._source)
 
+    def _done(self, page: SourcePage, before: FollowedPage | None) -> bool:
+        return before is not None and before.version == page.version and not self._stopped(before)
 
-def _same(page: SourcePage, before: FollowedPage | None) -> bool:
-    return before is not None and before.version == page.version
+    def _stopped(self, page: FollowedPage) -> bool:
+        """Whether its reading was stopped, and may be tried again by now; a thread is due by itself."""
+        due = page.due_at is not None and page.due_at <= self._now
+        return due and page.refusal is not None and not self._by_page

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -22,14 +23,15 @@ from bot.sources.git import GitAccess, GitBounds, GitSource
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync
 from bot.store.audit import Audit
-from bot.store.followed import FollowedPage, FollowedSource
+from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Actor, Upload
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.loader import Loader
 from retrieval.types import TEAM, EmbeddingError, RAGToolError, Readers
 from tests.adapters.acting import until
 from tests.bot.acting import Clock
-from tests.bot.library import READERS
+from tests.bot.library import READERS, opened
 from tests.bot.sample_turns import settings
 from tests.bot.sources.conftest import EDITOR, Home, Tree
 
@@ -396,6 +398,32 @@ async def test_a_refused_page_is_not_read_again_until_it_changes(home: Home) -> 
     memory.texts["b.pdf"] = "no pdf either"
     await synced(home, source, memory)
     assert memory.fetched == ["b.pdf"]
+
+
+@BOTH
+async def test_a_page_whose_reading_was_stopped_is_read_again_the_next_day(
+    tmp_path: Path, kind: str, loader: Loader, clock: Clock
+) -> None:
+    """A machine that was busy, or out of memory, has not said that the page cannot be read."""
+    tree = Tree(tmp_path / "wiki", kind)
+    tree.write(a_md="A.")
+
+    async def synced(reader: Loader) -> tuple[int, int]:
+        async with opened(tmp_path / "home", loader=reader) as library:
+            store, given = FollowedSources(library.engine), settings(tmp_path / "home")
+            sources = Sources(given, store, library.knowledge, library.documents, owner="me", clock=clock)
+            await sources.add(EDITOR, NewSource(tree.kind, str(tree.path), name="wiki"))  # type: ignore[arg-type]
+            report = await sources.sync(EDITOR, "wiki", READERS)
+            return report.added, len(report.refused)
+
+    async with Loader(ParsingLimits(wall=0.001)) as busy:
+        assert await synced(busy) == (0, 1)
+        assert await synced(loader) == (0, 0)
+        clock.now += timedelta(days=1)
+        assert await synced(busy) == (0, 1)
+    assert await synced(loader) == (0, 0)
+    clock.now += timedelta(days=1)
+    assert await synced(loader) == (1, 0)
 
 
 async def test_a_page_that_cannot_be_read_any_more_keeps_what_it_said(home: Home) -> None:
