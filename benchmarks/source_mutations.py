@@ -861,6 +861,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{SITE}::test_a_page_whose_reading_was_stopped_is_had_whole_though_it_has_not_changed",),
     ),
     (
+        "Git: a mirror is packed",
+        GIT,
+        ("        await self._pack()\n", ""),
+        (f"{TESTS}::test_a_mirror_of_many_small_files_is_packed",),
+    ),
+    (
         "Website: a copy stays one while its original is away",
         WEBSITE,
         ("(original in pages or stays)", "original in pages"),

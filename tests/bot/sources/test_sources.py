@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -363,6 +364,19 @@ async def synced(home: Home, source: FollowedSource, memory: Memory) -> Sync:
     assert await home.store.claim(source.id, owner="me", now=source.added_at, until=source.added_at)
     await home.store.leave(source.id, owner="me", cursor=cursor)
     return sync
+
+
+async def test_a_mirror_of_many_small_files_is_packed(home: Home) -> None:
+    """Git estimates how many there are by those whose names begin with 17: 28 are enough."""
+    texts = (f"Boat {number} waits." for number in count())
+    named = (text for text in texts if hashlib.sha1(f"blob {len(text)}\0{text}".encode()).hexdigest().startswith("17"))
+    tree = home.tree("git")
+    tree.write(**{f"boat{number}_md": text for number, text in enumerate(islice(named, 28))})
+    assert (await home.follow(tree)).added == 28
+    (mirror,) = home.folder.glob("home/sources/*.git")
+    assert not (mirror / "objects" / "17").exists() and len([*mirror.glob("objects/pack/*.pack")]) == 1
+    tree.write(more_md="One more boat waits.")
+    assert (await home.sync()).added == 1
 
 
 async def test_a_file_of_git_lfs_is_refused_in_words(home: Home) -> None:
