@@ -74,8 +74,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: what is refused is not read again",
         SYNC,
         (
-            "    return before is not None and before.version == page.version\n",
-            "    return before is not None and before.refusal is None and before.version == page.version\n",
+            "return before is not None and before.version",
+            "return before is not None and before.refusal is None and before.version",
         ),
         (f"{TESTS}::test_a_refused_page_is_not_read_again_until_it_changes",),
     ),
