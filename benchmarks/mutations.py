@@ -1045,6 +1045,12 @@ MUTATIONS = (
         (f"{IDENTITY}::test_a_commit_of_another_process_meanwhile_is_no_reason_to_refuse",),
     ),
     Mutation(
+        "another embedder's index is not made anew unasked",
+        "bot/knowledge/vector_store.py",
+        ("if not made_of(row).same_embedder(wanted):", "if renew is None:"),
+        ("tests/bot/doctor/test_doctor.py::test_an_index_of_another_embedder_is_not_renewed_unasked",),
+    ),
+    Mutation(
         "a re-index judges what is in its way",
         "bot/knowledge/reindex.py",
         ("                await self._own(left, False)\n", "                pass\n"),

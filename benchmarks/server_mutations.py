@@ -129,6 +129,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (BROUGHT_OVER,),
     ),
     (
+        "Server: no process renews an index that others may renew at the same time",
+        "bot/knowledge/vector_store.py",
+        ("if renew is None or indexes.shared:", "if renew is None:"),
+        (f"{MACHINES}::test_an_index_of_another_version_is_left_to_whoever_stops_the_others",),
+    ),
+    (
         "Server: a backup is of one moment",
         ENGINE,
         ('isolation_level="REPEATABLE READ"', 'isolation_level="READ COMMITTED"'),

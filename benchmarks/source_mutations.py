@@ -79,8 +79,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: what is refused is not read again",
         SYNC,
         (
-            "if known.get(page.ref, UNREAD).version != page.version]",
-            "if known.get(page.ref, UNREAD).refusal or known.get(page.ref, UNREAD).version != page.version]",
+            "return before.version == page.version",
+            "return before.refusal is None and before.version == page.version",
         ),
         (f"{TESTS}::test_a_refused_page_is_not_read_again_until_it_changes",),
     ),
@@ -837,6 +837,36 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         SYNC,
         ('page.ref, FollowedPage("", copy.id))', "page.ref, FollowedPage(page.version, copy.id))"),
         (f"{SITE}::test_a_move_that_is_cut_short_is_done_by_the_next_look",),
+    ),
+    (
+        "Sources: a page whose reading was stopped is read again",
+        SYNC,
+        (" and not self._stopped(before)", ""),
+        (f"{TESTS}::test_a_page_whose_reading_was_stopped_is_read_again_the_next_day",),
+    ),
+    (
+        "Sources: a repository is looked through for it, though it has not moved",
+        SYNC,
+        (" or any(map(self._stopped, known.values()))", ""),
+        (f"{TESTS}::test_a_page_whose_reading_was_stopped_is_read_again_the_next_day",),
+    ),
+    (
+        "Sources: a page whose reading was stopped is not read at every look",
+        SYNC,
+        ("page.due_at is not None and page.due_at <= self._now", "page.due_at is not None"),
+        (f"{TESTS}::test_a_page_whose_reading_was_stopped_is_read_again_the_next_day",),
+    ),
+    (
+        "Website: a page whose reading was stopped is had whole",
+        WEBSITE,
+        (" and known.due_at is None", ""),
+        (f"{SITE}::test_a_page_whose_reading_was_stopped_is_had_whole_though_it_has_not_changed",),
+    ),
+    (
+        "Git: a mirror is packed",
+        GIT,
+        ("        await self._pack()\n", ""),
+        (f"{TESTS}::test_a_mirror_of_many_small_files_is_packed",),
     ),
     (
         "Website: a copy stays one while its original is away",

@@ -407,16 +407,18 @@ async def running(
     rebuild: Callable[[int, int], None] | None = None,
     *,
     lock: int | None = None,
+    renew: Callable[[Text], None] | None = None,
     aside: Callable[[Path], None] | None = None,
     tidy: bool = True,
 ) -> AsyncIterator[Application]:
     """The application, from an open database to a searchable index; everything is closed in the reverse order.
 
     `lock`: of the home (`retrieval.folder.own`), where the caller has it already; it is closed with the rest. With
-    `rebuild` an index that does not fit is made anew first, with `aside` what does not belong to the home is moved
-    away, as `bot.knowledge.vector_store` says. Not `tidy`: what a crash left behind stays, and nothing but looking is
-    safe; whoever changes documents needs it put right. Raises SettingsError, StoreError, QdrantConnectionError (another
-    process owns this home), EmbeddingError, and what `bot.knowledge.vector_store.open_vectors` raises."""
+    `rebuild` an index that does not fit is made anew first, with `renew` one of another version of Kotae, with `aside`
+    what does not belong to the home is moved away, as `bot.knowledge.vector_store` says. Not `tidy`: what a crash left
+    behind stays, and nothing but looking is safe; whoever changes documents needs it put right. Raises SettingsError,
+    StoreError, QdrantConnectionError (another process owns this home), EmbeddingError, and what
+    `bot.knowledge.vector_store.open_vectors` raises."""
     async with AsyncExitStack() as stack:
         if lock is None:
             make_home(settings.home)
@@ -435,7 +437,7 @@ async def running(
         if on_server(data.engine):
             await stack.enter_async_context(attending(data.engine, process, embedded=settings.qdrant_url is None))
         index, row = await open_vectors(
-            settings, data, embedder, ingest, rebuild, aside=aside, tidy=tidy, process=process
+            settings, data, embedder, ingest, rebuild, renew=renew, aside=aside, tidy=tidy, process=process
         )
         stack.push_async_callback(index.close)
         snapshots = Snapshots(index, VectorStores(data.engine, process), row)

@@ -53,6 +53,23 @@ def revisions() -> tuple[str, frozenset[str]]:
     return max(known), frozenset(known)
 
 
+def way_back(file: Path | None) -> tuple[str, str]:
+    """Advice about a database of a newer version, an SQLite file or one on a server; in English and in Japanese."""
+    if file is None:
+        return (
+            "Update Kotae, or restore a backup from before the upgrade into an empty database.",
+            "Kotae を更新するか、更新前のバックアップを空のデータベースに復元してください。",
+        )
+    # SQLite would take a log that stays behind for the copy's own, and damage it.
+    name = file.name
+    return (
+        f"Update Kotae. Or go back: stop Kotae, move {name}, {name}-wal and {name}-shm away together, and put the copy "
+        f"from before the upgrade (*.backup.db beside it) in the place of {name}.",
+        f"Kotae を更新してください。元に戻すには、Kotae を止め、{name}・{name}-wal・{name}-shm をまとめて"
+        f"別の場所に移してから、更新前のコピー（隣の *.backup.db）を {name} として置いてください。",
+    )
+
+
 def upgrade(url: str, *, to: str = "head", link: Mapping[str, Any] | None = None) -> Upgraded:
     """Bring the database at `url` (`sqlite+aiosqlite:///…` or `postgresql+asyncpg://…`) to this version.
 
@@ -120,11 +137,10 @@ def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
     if before == wanted:
         return Upgraded(before, before, None)
     if before is not None and before not in known:
+        en, ja = way_back(file)
         raise NewerDatabaseError(
-            f"The database is of a newer version (revision {before}) than this program. Please update Kotae, or "
-            "restore the copy that was made when the database was upgraded.",
-            f"データベースはこのプログラムより新しいバージョン（リビジョン {before}）のものです。"
-            "Kotae を更新するか、更新時に作られたコピーに戻してください。",
+            f"The database is of a newer version (revision {before}) than this program. {en}",
+            f"データベースはこのプログラムより新しいバージョン（リビジョン {before}）のものです。{ja}",
         )
     if before is None and (strangers := set(inspect(db).get_table_names()) - {"alembic_version"}):
         raise MigrationError(

@@ -52,6 +52,10 @@ class UnreadableError(RAGToolError):
     """A file that cannot become a document; `reason` says why, in words."""
 
 
+class StoppedError(UnreadableError):
+    """A file whose reading took too long or broke off, which a busy machine may be the reason of, too."""
+
+
 # -- who may read ---------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,8 @@ from bot.unanswered.digest_card import remaining
 from retrieval.i18n import Language, Text
 
 _TAKEN_BACK = Text(
-    en="Whoever asked this has changed or deleted the question.", ja="この質問は、質問した人が変更または削除しました。"
+    en="Whoever asked this has changed or deleted the question, or a 👎 on its answer was taken back.",
+    ja="この質問は、質問した人が変更または削除したか、回答への 👎 が取り消されました。",
 )
 LISTED = "listed"  # instead of the digest in a card's name: the question is one of a list
 _NUMBER = re.compile(r"^\d+\. ")  # of a row

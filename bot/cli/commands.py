@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from contextlib import AsyncExitStack
@@ -34,6 +35,7 @@ from bot.cli.runtime import (
     with_home,
 )
 from bot.cli.runtime import words as _
+from bot.config.settings import unknown_names
 from retrieval.i18n import Text
 from retrieval.types import TEAM
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations, ReadOperations
     from bot.cli.remote import Owner
     from bot.config.settings import Settings
+    from bot.doctor.findings import Finding, Remark
 
 
 BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
@@ -95,6 +98,7 @@ def run(
     def first() -> None:
         nonlocal address
         address = listen(settings.web_host, settings.web_port, token=settings.web_token)
+        _say_unknown()
 
     async def work(app: "Application") -> int:
         from adapters.runner import PeopleReach, announcing, connected, digest_target, posting
@@ -169,6 +173,15 @@ async def _add_sample(app: "Application", *, quiet: bool = False) -> None:
             )
 
 
+def _say_unknown() -> None:
+    """Says which names in the environment and `.env` no setting has, as after a slip or an upgrade."""
+    if names := unknown_names(os.environ):
+        from bot.doctor.run import unknown_settings
+
+        for one in unknown_settings(names):
+            _say(one)
+
+
 async def _say_problems(settings: "Settings") -> None:
     """Says the problems that the platforms themselves report, before anybody asks; no answer waits for it."""
     from adapters.discord.setup import check as discord
@@ -176,9 +189,13 @@ async def _say_problems(settings: "Settings") -> None:
 
     for looked in (slack.problems, discord.problems):
         for remark in await looked(settings):
-            output.warn(remark.what.to(LANGUAGE))
-            if remark.todo is not None:
-                output.warn(f"    → {remark.todo.to(LANGUAGE)}")
+            _say(remark)
+
+
+def _say(problem: "Finding | Remark") -> None:
+    output.warn(problem.what.to(LANGUAGE))
+    if problem.todo is not None:
+        output.warn(f"    → {problem.todo.to(LANGUAGE)}")
 
 
 def _say_who(adapter: "Adapter") -> None:

@@ -151,7 +151,8 @@ def as_owner(
     """Own the home for as long as `work` runs. `first` is done when the home is owned and nothing heavy is loaded yet.
 
     `level`: of the log, where none is set. `rebuild`: told the progress when an index that does not fit is made anew;
-    `aside`: told where to what does not belong to the home was moved.
+    without it one of another version of Kotae is so all the same. `aside`: told where to what does not belong to the
+    home was moved.
     """
     settings = settings_or_exit()
 
@@ -165,10 +166,14 @@ def as_owner(
         from bot.app import running
 
         redactor = log_to_stderr(settings, level)
-        async with running(settings, redactor, rebuild, lock=lock, aside=aside) as app:
+        async with running(settings, redactor, rebuild, lock=lock, renew=_warn, aside=aside) as app:
             return await work(app)
 
     finish(main)
+
+
+def _warn(said: Text) -> None:
+    output.warn(said.to(LANGUAGE))
 
 
 def show(

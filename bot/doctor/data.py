@@ -23,6 +23,7 @@ from bot.store.homes import Homes
 from bot.store.inspection import Condition, condition, file_of, server_condition, unbegun
 from bot.store.retention_clock import STEP, RetentionClock
 from bot.store.vector_stores import IndexRow, VectorStores
+from migrations import way_back
 from retrieval.folder import Made, OwnedError, own, written_in
 from retrieval.i18n import Text, filled, os_reason
 from retrieval.index import Index
@@ -74,10 +75,6 @@ _NEWER = Text(
     en="It was made by a newer version of Kotae (revision {revision}), so this one does not open it.",
     ja="より新しいバージョンの Kotae（リビジョン {revision}）で作られているため、このバージョンでは開けません。",
 )
-_UPDATE = Text(
-    en="Update Kotae, or go back to the copy from before the upgrade (*.backup.db beside the database).",
-    ja="Kotae を更新するか、更新前のコピー（データベースの隣の *.backup.db）に戻してください。",
-)
 _TROUBLES = {
     "read_only": (
         Text(en="It cannot be written to.", ja="書き込めません。"),
@@ -127,7 +124,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
         slow = filled(_LARGE, seconds=f"{INTEGRITY_SECONDS:g}")
         remarks.append(warning(slow, filled(_CHECK_BY_HAND, file=str(file))))
     if not found.known:
-        remarks.append(fault(filled(_NEWER, revision=str(found.revision)), _UPDATE))
+        remarks.append(fault(filled(_NEWER, revision=str(found.revision)), Text(*way_back(file))))
     elif found.revision is None and found.whole == "whole":
         remarks.append(warning(_NOT_OURS, _MIGRATE))
     elif found.revision != found.wanted and found.revision is not None:

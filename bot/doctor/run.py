@@ -61,12 +61,13 @@ async def diagnose(more: Sequence[Check] = (), *, env_file: Path | None = ENV_FI
         settings = load(env_file)
     except SettingsError as error:
         return [Finding(SETTINGS, "fault", problem, _CORRECT) for problem in error.problems]
-    loaded = _unknown(unknown_names(os.environ, env_file)) or [Finding(SETTINGS, "ok", _LOADED)]
+    loaded = unknown_settings(unknown_names(os.environ, env_file)) or [Finding(SETTINGS, "ok", _LOADED)]
     checks = (*machine.CHECKS, *data.CHECKS, *processes.CHECKS, *sources.CHECKS, *services.CHECKS, *more)
     return [*loaded, *await examine(settings, checks)]
 
 
-def _unknown(names: Mapping[str, str | None]) -> list[Finding]:
+def unknown_settings(names: Mapping[str, str | None]) -> list[Finding]:
+    """Names that no setting has, each with the one that is like it, in words."""
     return [
         Finding(SETTINGS, "warning", filled(_NO_SETTING, name=name), filled(_MEANT, near=near) if near else _TAKE_AWAY)
         for name, near in names.items()

@@ -42,6 +42,12 @@ EARLIER = Text(
     en="The search index of this home was made by another version of Kotae. Build it anew with `kotae reindex`.",
     ja="このホームの検索インデックスは別のバージョンの Kotae で作られています。`kotae reindex` で作り直してください。",
 )
+_RENEWED = Text(
+    en="The search index of this home was made by another version of Kotae. It is built anew from the kept documents "
+    "before anything else, which takes about as long as adding them did.",
+    ja="このホームの検索インデックスは別のバージョンの Kotae で作られています。先に保存済みの文書から作り直します。"
+    "文書を追加したときと同じくらいの時間がかかります。",
+)
 _LOST = Text(
     en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",
     ja="検索インデックスから一部の文書が失われています。`kotae reindex` で作り直してください。",
@@ -78,14 +84,16 @@ async def open_vectors(
     ingest: Callable[[Index], Ingest],
     rebuild: Progress | None = None,
     *,
+    renew: Callable[[Text], None] | None = None,
     aside: Callable[[Path], None] | None = None,
     tidy: bool = True,
     process: str = "",
 ) -> tuple[Index, IndexRow]:
     """The store, open, and its record; with `rebuild` it is made fit for the embedder first, telling documents done and
-    all. With `aside` too, what the database does not know or nobody can read is moved away before; it is told where to.
-    Not `tidy`: stores that are no longer needed stay. Nobody else may have the home open; on a shared database and
-    server other processes, which `process` tells from this one, may be at work.
+    all. With `renew`, which is told so, this is done where only the version of Kotae has changed and no other process
+    may be about to do the same. With `aside` too, what the database does not know or nobody can read is moved away
+    before; it is told where to. Not `tidy`: stores that are no longer needed stay. Nobody else may have the home open;
+    on a shared database and server other processes, which `process` tells from this one, may be at work.
 
     Raises SettingsError for a store of another embedder that holds documents, and for a database that does not know the
     index or the kept Markdown (`bot.knowledge.identity`); QdrantConnectionError, EmbeddingError, StoreError,
@@ -133,8 +141,11 @@ async def open_vectors(
     )
     fits = made_of(row) == wanted
     if not fits and rebuild is None and await data.documents.listed():
-        same = made_of(row).same_embedder(wanted)
-        raise SettingsError(EARLIER if same else filled(_OTHER, was=row.embedder, wanted=embedder.name))
+        if not made_of(row).same_embedder(wanted):
+            raise SettingsError(filled(_OTHER, was=row.embedder, wanted=embedder.name))
+        if renew is None or indexes.shared:
+            raise SettingsError(EARLIER)
+        renew(_RENEWED)
     async with AsyncExitStack() as stack:
         index = await stores.open(wanted) if fits else None
         if index is not None:

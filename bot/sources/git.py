@@ -209,6 +209,15 @@ class _Git:
             if size in done:
                 raise SourceError(TOO_BIG, n=MOST_BYTES >> 20)
             await fetching
+        await self._pack()
+
+    async def _pack(self) -> None:
+        """Put what many fetches have brought into one file, where git finds that there is much: ten small files for
+        each would else be kept for ever."""
+        try:
+            await self.run("gc", "--auto", "--quiet", seconds=FETCH_SECONDS)
+        except SourceError as error:
+            log.warning("a mirror could not be packed: %s", error)
 
     async def commit(self, name: str) -> str | None:
         """A commit of the mirror, by any name; None: it is not there."""
@@ -281,7 +290,9 @@ class _Git:
             ("http.followRedirects", "false"),
             ("http.lowSpeedLimit", "1000"),
             ("http.lowSpeedTime", "30"),
-            ("gc.auto", "0"),
+            ("gc.autoDetach", "false"),
+            ("pack.threads", "1"),
+            ("pack.windowMemory", "64m"),
             ("safe.directory", "*"),
         ]
         host, port = _host(self.location)

@@ -329,7 +329,10 @@ class Sources:
                 await self.silence()
                 followed = await self._made(source)
                 seen = followed.source if isinstance(followed, ChannelSource) else source  # with its readers of now
-                work = Sync(seen, self._store, self._knowledge, self._documents, gone=gone, progress=progress)
+                work = Sync(
+                    seen, self._store, self._knowledge, self._documents,
+                    gone=gone, progress=progress, clock=self._clock,
+                )  # fmt: skip
                 cursor = await work.run(followed)
                 while whole and isinstance(followed, ChannelSource) and followed.more and not work.report.gone:
                     cursor = await work.run(followed)

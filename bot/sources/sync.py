@@ -7,6 +7,7 @@ Source: sources.md §2.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from bot.access import person
@@ -28,11 +29,12 @@ from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Upload
 from retrieval.i18n import Text
 from retrieval.loaders.sanitize import clean_name
-from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers
+from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers, StoppedError
 
 log = logging.getLogger(__name__)
 
 MANY_GONE, SHARE_GONE = 10, 0.2  # pages of a source that may be gone at once without a word
+AGAIN = timedelta(days=1)  # until a page whose reading was stopped is read once more, as it is
 
 _TAKEN = Text(
     en="“{name}” was added to “{collection}” by somebody else, and stays as it is.",
@@ -80,6 +82,7 @@ class Sync:
         *,
         gone: WhatIsGone = "",
         progress: Progress | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """`gone`: what somebody has said is to become of pages that are gone."""
         self._source = source
@@ -88,6 +91,7 @@ class Sync:
         self._documents = documents
         self._word = gone
         self._progress = progress or (lambda done, total: None)
+        self._now = clock()
         self._readers = Readers(frozenset({source.scope}))
         self._added: set[str] = set()  # documents
         self.report = SyncReport()
@@ -95,7 +99,8 @@ class Sync:
     async def run(self, followed: PageSource) -> str | None:
         """Returns the cursor of the next look. What it did is in `report`."""
         known = await self._store.pages(self._source.id)
-        cursor = None if self._word else self._source.cursor
+        whole = self._word or any(map(self._stopped, known.values()))
+        cursor = None if whole else self._source.cursor
         async with followed.look(cursor, known) as listing:
             if listing is None:
                 self.report.pages = len(known)
@@ -104,7 +109,7 @@ class Sync:
             if self._by_page:
                 known = await self._store.pages(self._source.id)  # its look has found more of them
             await self._renamed(listing, known)
-            wanted = [page for page in listing.pages.values() if known.get(page.ref, UNREAD).version != page.version]
+            wanted = [page for page in listing.pages.values() if not self._done(page, known.get(page.ref, UNREAD))]
             for number, page in enumerate(wanted):
                 self._progress(number, len(wanted))
                 await self._page(listing, page, known.get(page.ref, UNREAD))
@@ -148,7 +153,7 @@ class Sync:
             fetched = await listing.fetch(page)
             document = await self._taken(page, before, fetched)
         except PageRefusedError as error:  # what it said last stays, as long as the page is there
-            refusal = error.said
+            refusal, fetched = error.said, replace(fetched, again=fetched.again or error.again)
             self.report.refused.append((shown(page.ref), refusal))
         except PageGoneError:  # waits until all others were looked at: they may be many
             await self._note(page, before, replace(before, version=GONE, due_at=None))
@@ -183,6 +188,8 @@ class Sync:
             verdict = await self._knowledge.take(upload)
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
+        except StoppedError as error:
+            raise PageRefusedError(error.said, again=self._now + AGAIN) from error
         except RAGToolError as error:
             raise PageRefusedError(error.said) from error
         self.report.replaced += verdict.status == "replaced"
@@ -245,3 +252,11 @@ class Sync:
         """Whether a document is still the source's: nobody has put another in its place."""
         row = await self._documents.get(document)
         return row is not None and row.author == author_of(self._source)
+
+    def _done(self, page: SourcePage, before: FollowedPage) -> bool:
+        return before.version == page.version and not self._stopped(before)
+
+    def _stopped(self, page: FollowedPage) -> bool:
+        """Whether its reading was stopped, and may be tried again by now; a thread is due by itself."""
+        due = page.due_at is not None and page.due_at <= self._now
+        return due and page.refusal is not None and not self._by_page

@@ -280,8 +280,9 @@ class _Visit:
 
     async def _page(self, url: str, *, first: bool) -> _Page | None:
         """A page that is there, read or as it was; None for one that is gone, no page, or cannot be had now."""
-        before = self.remembered.get(url)
-        fresh = before is not None and url in self.known and self.known[url].version == before.version
+        before, known = self.remembered.get(url), self.known.get(url)
+        # due: its reading was stopped, so it is had whole
+        fresh = before is not None and known is not None and known.version == before.version and known.due_at is None
         validators = {}
         if fresh and before is not None:
             validators = {"If-None-Match": before.etag} if before.etag else {"If-Modified-Since": before.modified}

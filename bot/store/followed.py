@@ -46,8 +46,8 @@ class FollowedSource:
 
 @dataclass(frozen=True, slots=True)
 class FollowedPage:
-    """A page as it was last read: in this version it became a document, or was refused. Of a channel's threads also
-    when to read it again, and who speaks in its document."""
+    """A page as it was last read: in this version it became a document, or was refused. Of a channel's threads, and of
+    a page whose reading was stopped, also when to read it again; of a thread, who speaks in its document."""
 
     version: str
     document: str | None = None

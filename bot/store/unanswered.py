@@ -204,7 +204,7 @@ class UnansweredQuestions:
         return set(ids) - {row.id for row in await rows(self._engine, still)}
 
     async def missing(self, ids: Collection[int]) -> set[int]:
-        """Which of `ids` are not there any more: their askers have changed or deleted them."""
+        """Which of `ids` are not there any more: their askers have changed or deleted them, or a 👎 was taken back."""
         there = select(questions.c.id).where(questions.c.id.in_(ids))
         return set(ids) - {row.id for row in await rows(self._engine, there)}
 

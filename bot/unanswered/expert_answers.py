@@ -110,7 +110,8 @@ class Experts:
         return await self._questions.get(ids, readers(place, audience).scopes, place=place)
 
     async def missing(self, ids: Collection[int]) -> set[int]:
-        """Which of these misses are not there any more: their askers have changed or deleted them."""
+        """Which of these misses are not there any more: their askers have changed or deleted them, or a 👎 was taken
+        back."""
         return await self._questions.missing(ids)
 
     async def settled(self, platform: str) -> list[Post]:

@@ -20,7 +20,7 @@ from retrieval.loaders.dates import iso_date
 from retrieval.loaders.file_types import SUFFIXES, check_name
 from retrieval.loaders.limits import MIB, REASONS, FileRefused, ParsingLimits, size
 from retrieval.loaders.worker import LENGTH
-from retrieval.types import Document, QAPair, UnreadableError
+from retrieval.types import Document, QAPair, StoppedError, UnreadableError
 
 __all__ = ["SUFFIXES", "Loader", "ParsingLimits"]
 
@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 _LIMITS = ParsingLimits()
 _AT_ONCE = 2  # files parsed at the same time
+_STOPPED = ("time", "crash")  # reasons that need not be the file's
 _SLICE = 256 * 1024  # bytes handed over in one write: the whole file is never copied into a buffer
 _START = "import sys; sys.path += {path!r}; from retrieval.loaders.worker import main; main()"
 
@@ -53,7 +54,8 @@ class Loader:
     async def load(self, name: str, data: bytes) -> Document:
         """The document in the file `name` with the content `data`.
 
-        Raises `UnreadableError` with the reason in words; the next file is read all the same.
+        Raises `UnreadableError` with the reason in words, `StoppedError` where another try may succeed; the next file
+        is read all the same.
         """
         try:
             check_name(name)
@@ -64,7 +66,8 @@ class Loader:
             async with self._slots:
                 return _document(await self._ask(name, data))
         except FileRefused as refused:
-            raise UnreadableError(REASONS[refused.reason], **refused.values) from refused
+            error = StoppedError if refused.reason in _STOPPED else UnreadableError
+            raise error(REASONS[refused.reason], **refused.values) from refused
 
     async def close(self) -> None:
         """End every child; a file that is being read becomes unreadable."""

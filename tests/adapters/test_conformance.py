@@ -27,7 +27,7 @@ from bot.store.vector_stores import VectorStores
 from bot.store.withdrawal import withdraw
 from bot.turns.living import LivingAnswers
 from bot.turns.withdrawal import WITHDRAWN
-from bot.types import EDITS, Audience, Card, CardRow, Place, Preferences
+from bot.types import EDITS, Audience, Card, CardRow, Feedback, Place, Preferences
 from bot.unanswered.digest_card import offers
 from retrieval.types import TEAM, Hit, Passage, SearchMetrics
 from tests.adapters.acting import Held, answers, misses, settings, until
@@ -280,6 +280,23 @@ async def test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more(p
 
         shown = await until(posted, lambda shown: "key" not in shown and "lunch" not in shown)
         assert "Where do ships moor?" in shown and "has changed or deleted the question" in shown
+
+
+async def test_a_card_of_a_thumb_that_was_taken_back_does_not_say_that_the_asker_changed_the_question(
+    place: World,
+) -> None:
+    async with place.process(answers("Anybody.")) as it:
+        asked = await place.says("@kotae Who has the key?")
+        await place.answered(asked, "Anybody.")
+        await place.votes_down(asked)
+        await until(lambda: counts(it), lambda found: found["questions"] == 1)
+        await it.adapter.announce(place.channel, await card_of(it, place, "Who has the key?"), about="digest:1")
+        await until(place.cards, lambda said: "Who has the key?" in "".join(said))
+        (down,) = await rows(it.data.engine, select(feedback.c.turn, feedback.c.author))
+        assert await it.bot.turns.vote(Feedback(down.turn, down.author, None)) == "changed"
+        await place.quiet()
+    async with place.process() as it:
+        await until(place.cards, lambda said: "or a 👎 on its answer was taken back" in "".join(said))
 
 
 async def test_a_card_that_was_closed_loses_the_words_of_a_question_that_is_deleted(place: World) -> None:

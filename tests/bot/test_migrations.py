@@ -327,6 +327,31 @@ def test_a_newer_database_is_refused(newest: Path, later: Path) -> None:
         upgrade(url_of(newest))
     assert "9999" in refused.value.text("en") and "newer version" in refused.value.text("en")
     assert "新しいバージョン" in refused.value.text("ja")
+    for said in (refused.value.text("en"), refused.value.text("ja")):
+        assert "kotae.db-wal" in said and "kotae.db-shm" in said and "*.backup.db" in said
+
+
+def test_who_goes_back_as_the_refusal_says_has_the_copy_whole(newest: Path, later: Path) -> None:
+    """Also where the later version was killed and left a log beside its database."""
+    writer = (
+        "import os, sqlite3, sys\n"
+        "db = sqlite3.connect(sys.argv[1])\n"
+        "db.execute('CREATE TABLE late AS SELECT randomblob(500000) AS bytes')\n"
+        "db.commit()\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    upgrade_later(later, newest, "")
+    subprocess.run([sys.executable, "-c", writer, str(newest)], timeout=60)
+    log = newest.with_name("kotae.db-wal")
+    assert log.stat().st_size
+    (copy,) = backups(newest)
+    away = newest.with_name("away")
+    away.mkdir()
+    for name in ("kotae.db", "kotae.db-wal", "kotae.db-shm"):
+        newest.with_name(name).rename(away / name)
+    shutil.copyfile(copy, newest)
+    assert upgrade(url_of(newest)) == Upgraded(HEAD, HEAD, None)
+    check(newest)
 
 
 def test_somebody_elses_database_is_refused(tmp_path: Path) -> None:

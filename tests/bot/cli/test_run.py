@@ -2,6 +2,7 @@
 
 import os
 import re
+import sqlite3
 import termios
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import httpx
 
 from tests.adapters.terminal.pseudo_terminal import Terminal
 from tests.bot.program import Process, environment
+from tests.copies import copy_folder
 
 PROMPT = "kotae› "
 FREE = {"KOTAE_WEB_PORT": "0", "KOTAE_LANGUAGE": "en", "KOTAE_MODEL": "extractive"}
@@ -96,3 +98,24 @@ def test_a_search_model_that_cannot_be_loaded_is_said_before_anybody_asks(tmp_pa
         assert program.stderr is not None and program.stderr.read().count(b"search goes by words alone") == 1
     assert found.status_code == 503 and found.json()["status"] == "degraded"
     assert found.json()["parts"]["embedder"] == "low" and str(in_the_way) in found.json()["why"]["embedder"]
+
+
+def test_an_index_of_another_version_is_made_anew_at_the_start(sample_home: Path, tmp_path: Path) -> None:
+    home = copy_folder(sample_home, tmp_path / "home")
+    with closing(sqlite3.connect(home / "kotae.db")) as db, db:
+        db.execute("UPDATE indexes SET tokenizer = 'words 1'")
+    with started(home, DEVNULL) as (one, url):
+        found = httpx.get(f"{url}/search", params={"query": "How many reviews does a change need?"}, trust_env=False)
+        assert "Two reviews are needed" in found.text
+        one.terminate()
+        assert one.stderr is not None
+        assert one.stderr.read().decode().startswith("The search index of this home was made by another version")
+
+
+def test_a_name_that_no_setting_has_is_said_at_the_start(tmp_path: Path) -> None:
+    with started(tmp_path / "home", DEVNULL, KOTAE_DIGEST_CHANEL="general") as (one, _):
+        one.terminate()
+        assert one.stderr is not None
+        said = one.stderr.read().decode()
+        assert "KOTAE_DIGEST_CHANEL is set, but there is no setting of that name" in said
+        assert "Write KOTAE_DIGEST_CHANNEL" in said

@@ -595,6 +595,27 @@ async def test_an_index_of_another_version(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(SettingsError, match="another version of Kotae"):
         async with running(settings, Redactor()):
             pass
+    said: list[Text] = []
+    async with running(settings, Redactor(), renew=said.append) as app:
+        assert [row.name for row in await app.data.documents.listed()] == ["plan.md", "secret.md"]
+        assert [hit.passage.title for hit in (await app.knowledge.search("harbour", app.readers)).hits] == ["Plan"]
+    assert [one.en.startswith("The search index of this home was made by another") for one in said] == [True]
+    async with running(settings, Redactor()):
+        pass
+
+
+async def test_an_index_of_another_embedder_is_not_renewed_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = await taught(tmp_path, monkeypatch)
+    other = HashEmbedder()
+    other.name = "another"
+    embed_with(monkeypatch, other)
+    said: list[Text] = []
+    with pytest.raises(SettingsError, match="another cannot search them"):
+        async with running(settings, Redactor(), renew=said.append):
+            pass
+    assert said == []
 
 
 async def test_an_index_with_other_contents_than_the_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

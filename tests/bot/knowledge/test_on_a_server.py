@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from bot.app import make_embedder, running
 from bot.config.settings import Settings
@@ -19,8 +19,9 @@ from bot.operations.restore import restore
 from bot.store.contents import Contents
 from bot.store.documents import Documents
 from bot.store.engine import change, connect
-from bot.store.schema import contents
+from bot.store.schema import contents, indexes
 from bot.types import Upload
+from retrieval.i18n import Text
 from retrieval.types import TEAM
 from tests.bot.operations.test_backup import at
 from tests.copies import copy_folder
@@ -81,6 +82,22 @@ async def test_texts_of_a_version_before_are_brought_over_once_and_any_machine_c
         assert await app.knowledge.forget(str(added.document_id))
         assert await Contents(app.data.engine).there() == texts.keys()
     assert not await asyncio.to_thread((other.home / "documents").exists)
+
+
+async def test_an_index_of_another_version_is_left_to_whoever_stops_the_others(
+    sample_home: Path, server_url: str, tmp_path: Path
+) -> None:
+    """Several processes that are started at once would all build it."""
+    home = at(tmp_path / "home", DATABASE_URL=server_url)
+    await moved(sample_home, home)
+    engine = connect(server_url)
+    await change(engine, lambda db: db.execute(update(indexes).values(tokenizer="words 1")))
+    await engine.dispose()
+    said: list[Text] = []
+    with pytest.raises(SettingsError, match="kotae reindex"):
+        async with running(home, Redactor(), renew=said.append):
+            pass
+    assert said == []
 
 
 async def test_a_home_that_is_given_an_empty_server_is_refused_with_the_way_to_it(

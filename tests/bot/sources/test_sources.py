@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from itertools import count, islice
+from pathlib import Path
 
 import pytest
 
@@ -22,14 +24,15 @@ from bot.sources.git import GitAccess, GitBounds, GitSource
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync
 from bot.store.audit import Audit
-from bot.store.followed import FollowedPage, FollowedSource
+from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Actor, Upload
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.loader import Loader
 from retrieval.types import TEAM, EmbeddingError, RAGToolError, Readers
 from tests.adapters.acting import until
 from tests.bot.acting import Clock
-from tests.bot.library import READERS
+from tests.bot.library import READERS, opened
 from tests.bot.sample_turns import settings
 from tests.bot.sources.conftest import EDITOR, Home, Tree
 
@@ -363,6 +366,19 @@ async def synced(home: Home, source: FollowedSource, memory: Memory) -> Sync:
     return sync
 
 
+async def test_a_mirror_of_many_small_files_is_packed(home: Home) -> None:
+    """Git estimates how many there are by those whose names begin with 17: 28 are enough."""
+    texts = (f"Boat {number} waits." for number in count())
+    named = (text for text in texts if hashlib.sha1(f"blob {len(text)}\0{text}".encode()).hexdigest().startswith("17"))
+    tree = home.tree("git")
+    tree.write(**{f"boat{number}_md": text for number, text in enumerate(islice(named, 28))})
+    assert (await home.follow(tree)).added == 28
+    (mirror,) = home.folder.glob("home/sources/*.git")
+    assert not (mirror / "objects" / "17").exists() and len([*mirror.glob("objects/pack/*.pack")]) == 1
+    tree.write(more_md="One more boat waits.")
+    assert (await home.sync()).added == 1
+
+
 async def test_a_file_of_git_lfs_is_refused_in_words(home: Home) -> None:
     tree = home.tree("git")
     tree.write(a_md="A.", b_md="version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
@@ -396,6 +412,32 @@ async def test_a_refused_page_is_not_read_again_until_it_changes(home: Home) -> 
     memory.texts["b.pdf"] = "no pdf either"
     await synced(home, source, memory)
     assert memory.fetched == ["b.pdf"]
+
+
+@BOTH
+async def test_a_page_whose_reading_was_stopped_is_read_again_the_next_day(
+    tmp_path: Path, kind: str, loader: Loader, clock: Clock
+) -> None:
+    """A machine that was busy, or out of memory, has not said that the page cannot be read."""
+    tree = Tree(tmp_path / "wiki", kind)
+    tree.write(a_md="A.")
+
+    async def synced(reader: Loader) -> tuple[int, int]:
+        async with opened(tmp_path / "home", loader=reader) as library:
+            store, given = FollowedSources(library.engine), settings(tmp_path / "home")
+            sources = Sources(given, store, library.knowledge, library.documents, owner="me", clock=clock)
+            await sources.add(EDITOR, NewSource(tree.kind, str(tree.path), name="wiki"))  # type: ignore[arg-type]
+            report = await sources.sync(EDITOR, "wiki", READERS)
+            return report.added, len(report.refused)
+
+    async with Loader(ParsingLimits(wall=0.001)) as busy:
+        assert await synced(busy) == (0, 1)
+        assert await synced(loader) == (0, 0)
+        clock.now += timedelta(days=1)
+        assert await synced(busy) == (0, 1)
+    assert await synced(loader) == (0, 0)
+    clock.now += timedelta(days=1)
+    assert await synced(loader) == (1, 0)
 
 
 async def test_a_page_that_cannot_be_read_any_more_keeps_what_it_said(home: Home) -> None:

@@ -5,6 +5,7 @@ import gzip
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from bot.sources.sync import Sync, SyncReport
 from bot.sources.web_request import AwayError, Body
 from bot.sources.website import ROBOTS_BYTES, WebsiteSource, check_address
 from bot.types import Actor
+from retrieval.i18n import Text
 from tests.bot.library import READERS
 from tests.bot.sources.conftest import EDITOR, Home
 from tests.bot.sources.site import Site, served
@@ -313,6 +315,18 @@ async def test_more_pages_than_are_read_are_said_and_nothing_seems_to_be_gone(ho
     with pytest.raises(SourceError, match="more than 2 pages"):
         await sync.run(WebsiteSource(source.location, memory=home.folder / "m.json", private=True, pages=2))
     assert len(await home.names()) == 4
+
+
+async def test_a_page_whose_reading_was_stopped_is_had_whole_though_it_has_not_changed(home: Home, site: Site) -> None:
+    await follow(home, site)
+    (source,) = await home.store.listed()
+    there, ref = await home.store.pages(source.id), f"{site.url}/docs/b"
+    stopped = replace(there[ref], refusal=Text(en="Too long.", ja="長すぎます。"), due_at=source.added_at)
+    await home.store.note(source.id, ref, stopped)
+    site.asked.clear()
+    assert (await home.sync()).failed == []
+    assert {path for path, status in site.asked if status == 200} >= {"/docs/b"}
+    assert await home.store.pages(source.id) == there
 
 
 async def test_what_is_no_page_does_not_count(home: Home, site: Site) -> None:
