@@ -5,7 +5,7 @@ A passage is read generously (every reading of it counts), a claim strictly (eac
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -259,13 +259,14 @@ def _plain(text: str, *, claim: bool) -> str:
 def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
     """Longest and most particular forms first; what one of them has read is blanked for those after it."""
     lower, numbers = text.lower(), _begins(_NUMBER_BEGINS, text)
+    absent = {signs for signs in _FORM_SIGNS if not any(sign in lower for sign in signs)}
     forms: tuple[_Form, ...] = (
         (_IN_MONTH if claim else _NAMED_MONTH, _date),
         (_WEEKDAY, partial(_weekday, claim=claim)),
         (_NOON, _noon),
     )
     if numbers:  # all others have one
-        hours = (match for form in (_TIME_JA, _TIME_COLON) for match in _matches(form, text, lower, numbers))
+        hours = (match for form in (_TIME_JA, _TIME_COLON) for match in _matches(form, text, absent, numbers))
         late = any(int(match["h"]) >= 13 for match in hours)
         forms = (
             *((form, _date) for form in _DATES),
@@ -278,7 +279,7 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
             (_ORDINAL, _ordinal),
         )
     for form, reading in forms:
-        for match in list(_matches(form, text, lower, numbers)):
+        for match in list(_matches(form, text, absent, numbers)):
             if found := reading(match):
                 yield from ((match.group().strip(), wanted, present, False) for wanted, present in found)
                 start, end = match.span()
@@ -299,6 +300,7 @@ _SIGNS_OF = {  # what a form does not do without, in small letters
     _NOON: ("noon", "midday", "midnight", "正午"),
     _TIME_JA: ("時",),
 }
+_FORM_SIGNS = frozenset(_SIGNS_OF.values())
 _SIGN_OF = {  # the same, as a pattern that begins with a character
     **dict.fromkeys((_DOTTED, _VERSION), re.compile(r"\d\.\d")),
     _TIME_COLON: re.compile(r"\d:\d"),
@@ -308,9 +310,11 @@ _SIGN_OF = {  # the same, as a pattern that begins with a character
 }
 
 
-def _matches(form: re.Pattern[str], text: str, lower: str, numbers: Iterable[int]) -> Iterable[re.Match[str]]:
-    """As `form.finditer`; `lower`: the text in small letters, `numbers`: where one begins in it."""
-    if (signs := _SIGNS_OF.get(form)) and not any(sign in lower for sign in signs):
+def _matches(
+    form: re.Pattern[str], text: str, absent: Collection[tuple[str, ...]], numbers: Iterable[int]
+) -> Iterable[re.Match[str]]:
+    """As `form.finditer`; `absent`: signs of which the text has none, `numbers`: where one begins in it."""
+    if _SIGNS_OF.get(form) in absent:
         return ()
     if (sign := _SIGN_OF.get(form)) and not sign.search(text):
         return ()
