@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,10 @@ class Means:
         mean = self.questions.get(language)
         return _unit(at if mean is None else at - SHARE * mean).tolist()  # type: ignore[no-any-return]
 
-    def scored(self, question: Vector, ranked: Sequence[Scored]) -> list[Scored]:
-        """Passages of all languages in one order, best first, ties by id: from their cosines with a centred question to
-        those of centred passages, whose length before centring is taken as the average one of their language.
+    def scored(self, question: Vector, ranked: Sequence[Scored], limit: int | None = None) -> list[Scored]:
+        """The first passages of all languages in one order, best first, ties by id: from their cosines with a centred
+        question to those of centred passages, whose length before centring is taken as the average one of their
+        language.
         """
         at = np.asarray(question, dtype=np.float64)
         offsets: dict[Language | None, tuple[float, float]] = {}
@@ -56,8 +58,8 @@ class Means:
         moved = []
         for one in ranked:
             offset, length = offsets.get(one.language, (0.0, 1.0))
-            moved.append(Scored(one.id, (one.score - offset) / length, one.language))
-        return sorted(moved, key=lambda one: (-one.score, one.id))
+            moved.append(((offset - one.score) / length, one.id, one.language))
+        return [Scored(id, -away, language) for away, id, language in sorted(moved, key=itemgetter(0, 1))[:limit]]
 
 
 class Centring:
