@@ -13,7 +13,6 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +57,9 @@ class Means:
         moved = []
         for one in ranked:
             offset, length = offsets.get(one.language, (0.0, 1.0))
-            moved.append(((offset - one.score) / length, one.id, one.language))
-        return [Scored(id, -away, language) for away, id, language in sorted(moved, key=itemgetter(0, 1))[:limit]]
+            moved.append(((one.score - offset) / length, one.id, one.language))
+        first = sorted(moved, key=lambda one: (-one[0], one[1]))[:limit]
+        return [Scored(id, score, language) for score, id, language in first]
 
 
 class Centring:

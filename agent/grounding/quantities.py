@@ -5,6 +5,7 @@ A passage is read generously (every reading of it counts), a claim strictly (eac
 
 import re
 import unicodedata
+from bisect import insort
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -284,7 +285,7 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
                 yield from ((match.group().strip(), wanted, present, False) for wanted, present in found)
                 start, end = match.span()
                 text = text[:start] + "\0" * (end - start) + text[end:]
-                numbers = _begins(_NUMBER_BEGINS, text)
+                insort(numbers, end)  # what is left of a number that it has begun
     yield from _numbers(text)
 
 
