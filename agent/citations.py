@@ -21,6 +21,7 @@ _MARK = re.compile(
     rf"|<sup>\s*\[?(?P<c>{_NUMBERS})\]?\s*</sup>)",
     re.IGNORECASE,
 )
+_OPENS_MARK = re.compile(r"[\[［【〔(（<]")
 _NAMED = re.compile(
     r"\b(?:result|passage|source) #?(?P<a>\d{1,3})\b(?![.,]\d)"
     r"|(?:検索結果|結果|出典)\s?#?(?P<b>\d{1,3})(?![\d.,]|\s?[%％件個点つ回年月日])",
@@ -89,6 +90,8 @@ def numbers(mark: str) -> list[int]:
 
 def marks(text: str) -> list[re.Match[str]]:
     """The citations in a text, those inside code spans left out."""
+    if not _OPENS_MARK.search(text):
+        return []
     code = [span.span() for span in _SPAN.finditer(text)]
 
     def coded(bracket: int) -> bool:

@@ -51,6 +51,7 @@ _LOCAL = re.compile(
 )
 _CITED = re.compile(r"\^?\d{1,3}(?:\s*,\s*\d{1,3})*")
 _SPACES = re.compile("[\n\t\u3000]+")
+_FULL_WIDTH = re.compile("[\uff01-\uff5e]")
 _SELECTORS = re.compile("[\ufe00-\ufe0f]")
 
 
@@ -175,6 +176,8 @@ def _begun(text: str, start: int, allowed: frozenset[str]) -> int:
 
 def _folded(text: str) -> str:
     """Full-width Latin letters and signs as ASCII, character for character, so that offsets stay."""
+    if not _FULL_WIDTH.search(text):
+        return text
     return "".join(chr(ord(c) - 0xFEE0) if "\uff01" <= c <= "\uff5e" else c for c in text)
 
 

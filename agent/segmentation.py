@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -20,6 +21,10 @@ LONGEST = 420  # characters; a longer list item or answer is quoted sentence by 
 parser = compiled(
     MarkdownIt("commonmark").enable("table").disable(["inline", "reference", "code", "html_block", "lheading"])
 )
+
+_PROSE = re.compile(r"(?:[^\W\d_][^\n\r\0]*(?:\n+|\Z))+")
+"""Paragraphs and nothing else, which needs no parser: every line of another block begins with a sign, a digit or a
+space."""
 
 _QUOTE_MARK = re.compile(r"^(?:\s*>)+ ?")
 _EMPTY_QUOTE = re.compile(r"(?:\s*>)+\s*")
@@ -128,7 +133,9 @@ def units(markdown: str, headings: tuple[str, ...] = (), question: str | None = 
     if question is not None and len(markdown) <= LONGEST and "```" not in markdown:
         text = "\n".join(filter(None, map(clean, markdown.splitlines())))
         return (Unit(text, "pair", 0, headings, question),) if text else ()
-    found = _Reader(headings, question or "").read(SyntaxTreeNode(parser.parse(_TEMPLATE.sub("", markdown))).children)
+    reader, text = _Reader(headings, question or ""), _TEMPLATE.sub("", markdown)
+    prose = _PROSE.fullmatch(text)
+    found = reader.read_prose(text) if prose else reader.read(SyntaxTreeNode(parser.parse(text)).children)
     return tuple(unit for unit in found if unit.text and re.search(r"\w", unit.text))
 
 
@@ -168,6 +175,10 @@ class _Reader:
                     self._depth -= 1
                 case _:
                     yield from self.read(block.children)
+
+    def read_prose(self, text: str) -> Iterator[Unit]:
+        for start, end in _paragraphs(rows := text.split("\n")):
+            yield from self._paragraph("\n".join(rows[start:end]).strip())
 
     def _head(self, level: int, heading: str) -> None:
         self._own = {depth: text for depth, text in self._own.items() if depth < level} | {level: heading}
@@ -271,12 +282,21 @@ def unwrapped(markdown: str) -> str:
     if "\n" not in markdown:
         return markdown
     rows = markdown.rstrip("\n").split("\n")
-    for token in reversed(parser.parse(markdown)):
-        if token.type == "paragraph_open" and token.map:
-            start, end = token.map
-            stretches = _stretches([_QUOTE_MARK.sub("", row) for row in rows[start:end]])
-            rows[start:end] = [row for form, lines in stretches for row in _joined(lines, always=form == "item")]
+    for start, end in reversed(_paragraphs(rows) if _PROSE.fullmatch(markdown) else _parsed_paragraphs(markdown)):
+        stretches = _stretches([_QUOTE_MARK.sub("", row) for row in rows[start:end]])
+        rows[start:end] = [row for form, lines in stretches for row in _joined(lines, always=form == "item")]
     return "\n".join("" if _EMPTY_QUOTE.fullmatch(row) else row for row in rows)
+
+
+def _parsed_paragraphs(markdown: str) -> list[tuple[int, int]]:
+    tokens = parser.parse(markdown)
+    return [(token.map[0], token.map[1]) for token in tokens if token.type == "paragraph_open" and token.map]
+
+
+def _paragraphs(rows: Sequence[str]) -> list[tuple[int, int]]:
+    """The paragraphs of prose, from which row to which."""
+    ends = [at for at, row in enumerate(rows) if not row]
+    return [(start + 1, end) for start, end in pairwise((-1, *ends, len(rows))) if end - start > 1]
 
 
 def _unwrapped(lines: list[str]) -> str:

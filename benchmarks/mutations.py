@@ -2679,7 +2679,7 @@ MUTATIONS = (
     Mutation(
         "what went while an answer was being posted",
         "bot/store/turns.py",
-        ("rewritten.where(answers.c.show_at <= now,", "rewritten.where(answers.c.show_at.is_(None),"),
+        ('answers.c.show_at <= bindparam("now"),', "answers.c.show_at.is_(None),"),
         (WITHDRAWN,),
     ),
     Mutation(

@@ -43,9 +43,10 @@ class Means:
         mean = self.questions.get(language)
         return _unit(at if mean is None else at - SHARE * mean).tolist()  # type: ignore[no-any-return]
 
-    def scored(self, question: Vector, ranked: Sequence[Scored]) -> list[Scored]:
-        """Passages of all languages in one order, best first, ties by id: from their cosines with a centred question to
-        those of centred passages, whose length before centring is taken as the average one of their language.
+    def scored(self, question: Vector, ranked: Sequence[Scored], limit: int | None = None) -> list[Scored]:
+        """The first passages of all languages in one order, best first, ties by id: from their cosines with a centred
+        question to those of centred passages, whose length before centring is taken as the average one of their
+        language.
         """
         at = np.asarray(question, dtype=np.float64)
         offsets: dict[Language | None, tuple[float, float]] = {}
@@ -56,8 +57,9 @@ class Means:
         moved = []
         for one in ranked:
             offset, length = offsets.get(one.language, (0.0, 1.0))
-            moved.append(Scored(one.id, (one.score - offset) / length, one.language))
-        return sorted(moved, key=lambda one: (-one.score, one.id))
+            moved.append(((one.score - offset) / length, one.id, one.language))
+        first = sorted(moved, key=lambda one: (-one[0], one[1]))[:limit]
+        return [Scored(id, score, language) for score, id, language in first]
 
 
 class Centring:

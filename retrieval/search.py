@@ -248,7 +248,7 @@ class Search:
         found = await self._index.query(view, *read, limit=CANDIDATES)
         for at, (probe, one) in enumerate(zip(read, found, strict=True)):
             if probe.dense is not None and "dense" in one.branches:
-                dense = means.scored(probe.dense, one.branches["dense"])[:CANDIDATES]
+                dense = means.scored(probe.dense, one.branches["dense"], CANDIDATES)
                 found[at] = replace(one, branches={**one.branches, "dense": dense})
         failed: dict[Branch, Exception] = {"dense": vectors} if isinstance(vectors, EmbeddingError) else {}
         failed |= {branch: error for one in found for branch, error in one.failed.items()}

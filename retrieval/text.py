@@ -46,6 +46,8 @@ def language_of(text: str) -> Language:
 
     A Japanese question may be mostly Latin (「VPN の MTU は？」), so kana decide alone.
     """
+    if not _JAPANESE.search(text):
+        return "en"
     if _KANA.search(text):
         return "ja"
     letters = len(_LETTER.findall(text))

@@ -97,7 +97,6 @@ class _Statement:
     passage: Passage
     text: str
     said: str
-    pairs: frozenset[str]
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -112,8 +111,9 @@ class _Statement:
         """Whether it is in other words what another document says: one document means other cases by other figures."""
         if self.passage.document_id == other.passage.document_id:
             return False
-        least = min(len(self.pairs), len(other.pairs))
-        return bool(least) and len(self.pairs & other.pairs) >= _ALIKE * least
+        mine, theirs = _pairs(self.said), _pairs(other.said)
+        least = min(len(mine), len(theirs))
+        return bool(least) and len(mine & theirs) >= _ALIKE * least
 
     def bears_on(self, told: frozenset[str], squeezed: str) -> bool:
         """Whether an answer with these figures and letters may have a value from here."""
@@ -129,8 +129,8 @@ _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
 @lru_cache(maxsize=256)
-def _read(text: str, headings: tuple[str, ...], question: str | None) -> tuple[tuple[str, str, frozenset[str]], ...]:
-    """The whole sentences of a passage that may state a figure or an owner, each with its pairs of letters."""
+def _read(text: str, headings: tuple[str, ...], question: str | None) -> tuple[tuple[str, str], ...]:
+    """The whole sentences of a passage that may state a figure or an owner, each with the question of a pair too."""
     found = []
     for unit in units(text, headings, question):
         if unit.kind not in ("sentence", "pair") and not (unit.kind == "item" and unit.text.endswith(("。", "."))):
@@ -139,8 +139,14 @@ def _read(text: str, headings: tuple[str, ...], question: str | None) -> tuple[t
         if len(said) > _SENTENCE or unit.text.endswith(("?", "？", ":", "：")):
             continue
         if pattern("figure").search(said) or pattern("owns").search(said):
-            found.append((unit.text, said, pairs(_NOT_A_LETTER.sub("", said.lower()))))
+            found.append((unit.text, said))
     return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def _pairs(said: str) -> frozenset[str]:
+    """Its letters, every two that stand side by side."""
+    return pairs(_NOT_A_LETTER.sub("", said.lower()))
 
 
 @lru_cache(maxsize=512)

@@ -62,6 +62,7 @@ _LABEL = re.compile(r"\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s*[:：])")  # in Title
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9&]*(?:['’.+#/_-][A-Za-z0-9]+)*")
 _TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St)\.(?=\s)")  # whose stop ends no sentence
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\s$")
+_AFFIX = re.compile(r"^(?:non|pre|post|ex)-|['’]s?$")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“‘(\[「『|—–•]|[*_-]{1,3})\s*$")
 _NEAR = 20  # characters before a word, which tell whether a sentence begins with it
 _TITLED_JA = re.compile(
@@ -88,14 +89,15 @@ def names(sentence: str) -> list[Name]:
 def _latin(text: str, japanese: bool) -> list[Name]:
     found = []
     for match in _TOKEN.finditer(text):
-        word = re.sub(r"^(?:non|pre|post|ex)-|['’]s?$", "", match.group())
+        word = _AFFIX.sub("", match.group())
         if len(word) < 2 or word.casefold() in words("no_name") or any(c.isdigit() for c in word):
             continue  # with digits it is an identifier, which agent/grounding/quantities.py compares
         before = text[max(0, match.start() - _NEAR) : match.start()]
-        opens = bool(_SENTENCE_START.search(before)) and not japanese
         if not japanese and (_TITLED.search(before) or word.endswith("-san")):
             found.append(Name(word.removesuffix("-san"), "person"))
-        elif any(c.isupper() for c in word[1:]) or (word[0].isupper() and not opens):
+        elif any(c.isupper() for c in word[1:]) or (
+            word[0].isupper() and (japanese or not _SENTENCE_START.search(before))
+        ):
             found.append(Name(word, "name"))
     return found
 

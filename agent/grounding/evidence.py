@@ -23,6 +23,7 @@ from retrieval.types import Hit, Passage
 
 QUOTE = 300  # characters
 WINDOW = 500  # and of what a judge reads
+_HELD, _WORDS, _VERBATIM = 2.0, 3.0, 5.0  # what a figure, all words and every letter of a claim support it
 _MARGIN = 0.5  # by which a neighbour has to support a claim better than the passage itself, to be quoted
 _WORDY = re.compile(r"\d{0,3}[A-Z][a-z]{3,}\d{0,3}")  # a word that happens to have a number: 1Password
 _CHARACTER = re.compile(r"[A-Z\u4e00-\u9fff]")  # 「市内」 and 「市外」 are one word to `content`
@@ -199,7 +200,7 @@ def _quote(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Passage, str]:
         return passage, text[:QUOTE]
     first = last = at
     wanted = {at}
-    for claim in claims:
+    for claim in claims[1:] if passage is evidence.hit.passage else claims:
         score, _, place = _best(claim, (passage,))
         if score > 0.5:
             wanted.add(place)
@@ -225,16 +226,29 @@ def _best(claim: Claim, passages: Sequence[Passage]) -> _Place:
     """The sentence that supports the claim best, of the first passage rather than of its neighbours."""
     own = passages[0]
     best: _Place = (0.0, own, 0)
-    for passage, at, sentence in (
-        (each, at, sentence) for each in passages for at, sentence in enumerate(sentences_of(each.text)[1])
-    ):
-        score = support(claim, sentence)
-        if score > best[0] + (_MARGIN if passage is not own else 0.0):
-            best = (score, passage, at)
+    for passage in passages:
+        found = sentences_of(passage.text)[1]
+        for at in _worth(claim, found):
+            score = support(claim, found[at])
+            if score > best[0] + (_MARGIN if passage is not own else 0.0):
+                best = (score, passage, at)
     return best
+
+
+def _worth(claim: Claim, found: Sequence[PassageSentence]) -> Sequence[int]:
+    """Those of a passage's sentences of which one supports the claim best: where one has it word for word, and more of
+    it than any other could, those that do."""
+    verbatim = [at for at, sentence in enumerate(found) if _has(claim, sentence)]
+    if verbatim and support(claim, found[verbatim[0]]) > _HELD * len(claim.facts) + _WORDS + _MARGIN:
+        return verbatim
+    return range(len(found))
+
+
+def _has(claim: Claim, sentence: PassageSentence) -> bool:
+    return len(claim.squeezed) > 7 and claim.squeezed in sentence.squeezed
 
 
 def support(claim: Claim, sentence: PassageSentence) -> float:
     held = sum(figures(sentence.text).hold(fact) for fact in claim.facts)
-    verbatim = 5.0 if len(claim.squeezed) > 7 and claim.squeezed in sentence.squeezed else 0.0
-    return 2.0 * held + 3.0 * _shared(claim, sentence.text) + verbatim
+    verbatim = _VERBATIM if _has(claim, sentence) else 0.0
+    return _HELD * held + _WORDS * _shared(claim, sentence.text) + verbatim

@@ -1,4 +1,9 @@
-"""Numbers that are written in words, rewritten in digits: 漢数字, 元号 and English number words."""
+"""Numbers that are written in words, rewritten in digits: 漢数字, 元号 and English number words.
+
+Whole passages are read, and most have none of a form. So each is looked for by a sign that it does not do without, or
+begins with the characters that it may begin with (what must stand before them comes behind): `re` skips to those, but
+tries a form that begins with a look behind it, or that has no case, at every character.
+"""
 
 import re
 
@@ -12,19 +17,23 @@ _COUNTER = (
     r"|台|本|枚|冊|社|営業日|時間|世紀|段階|桁|文字|種類|万|億|兆|つ|等|級|部屋|席|泊|ドル|ユーロ|メートル|キロ|ギガ"
 )
 _LONGEST = 30  # digits: nobody states a longer number
+_MORE = _LONGEST - 1
 _KANJI_NUMBER = re.compile(
-    rf"(?<=第)[{_KANJI}]{{1,{_LONGEST}}}"
-    rf"|(?<![\u4e00-\u9fff\d])(?!一[人名件個回台枚本冊社つ])[{_KANJI}]{{1,{_LONGEST}}}(?={_COUNTER})"
-    rf"|(?<=[月年約計各毎週限大小高低均和成正治])[{_KANJI}]{{1,{_LONGEST}}}(?={_COUNTER})"
-    rf"|(?<![{_KANJI}\d])[{_KANJI}]{{2,{_LONGEST}}}(?={_COUNTER})"
+    rf"[{_KANJI}](?:(?<=第.)[{_KANJI}]{{0,{_MORE}}}"
+    rf"|(?<![\u4e00-\u9fff\d].)(?!(?<=一)[人名件個回台枚本冊社つ])[{_KANJI}]{{0,{_MORE}}}(?={_COUNTER})"
+    rf"|(?<=[月年約計各毎週限大小高低均和成正治].)[{_KANJI}]{{0,{_MORE}}}(?={_COUNTER})"
+    rf"|(?<![{_KANJI}\d].)[{_KANJI}]{{1,{_MORE}}}(?={_COUNTER}))"
 )
-_ANY_KANJI_NUMBER = re.compile(rf"(?<![{_KANJI}\d])[{_KANJI}]{{1,{_LONGEST}}}(?={_COUNTER})|[{_KANJI}]{{2,{_LONGEST}}}")
+_ANY_KANJI_NUMBER = re.compile(
+    rf"[{_KANJI}](?:(?<![{_KANJI}\d].)[{_KANJI}]{{0,{_MORE}}}(?={_COUNTER})|[{_KANJI}]{{1,{_MORE}}})"
+)
 _IDIOM = re.compile(
-    r"(?<![一二三四五六七八九〇])十分(?!間|前|後|以|程|ほど|おき|ごと|経)|一時(?!間|から|に|まで|半|頃|ごろ)|一人一人|一日中|一本化|一元(?!年)|第三者|第一[線歩印人]|第二新卒|千葉|三重県?|四国|九州|万一|一部|一月当"
+    r"十(?<![一二三四五六七八九〇]十)分(?!間|前|後|以|程|ほど|おき|ごと|経)|一時(?!間|から|に|まで|半|頃|ごろ)|一人一人|一日中|一本化|一元(?!年)|第三者|第一[線歩印人]|第二新卒|千葉|三重県?|四国|九州|万一|一部|一月当"
 )
 _ERA = re.compile(
     r"(?P<era>令和|平成|昭和|大正|明治)(?P<n>\d{1,2}|元)年|(?<![A-Za-z0-9])(?P<letter>[RHS])(?P<m>\d{1,2})(?=[.年/]\d{0,2})"
 )
+_OF_ERAS = re.compile(r"年|[RHS](?=\d)")
 _FISCAL = re.compile(r"\bFY\s?'?(?P<n>20\d{2}|\d{2})\b", re.I)
 
 _PHRASES = tuple(
@@ -39,7 +48,7 @@ _PHRASES = tuple(
     )
 )
 
-_OF_PHRASES = re.compile("半|half|twice|dozen", re.I)  # which none of them does without
+_OF_PHRASES = ("半", "half", "twice", "dozen")
 
 _PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 _FRACTION = re.compile(  # "a quarter" alone may be three months, and of an hour it is 15 minutes
@@ -57,6 +66,7 @@ _DECADE_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SMALL = {word: n for n, word in enumerate(_SMALL_WORDS.split())}
 _DECADES = {word: n * 10 for n, word in enumerate(_DECADE_WORDS.split(), start=2)}
 _WORD = "|".join([*_SMALL, *_DECADES, "hundred", "thousand"])
+_OF_WORDS = re.compile(rf"\b(?=[efhnostz])(?:{_WORD})")  # in small letters
 _WORDS = re.compile(rf"\b(?:a\s(?=hundred|thousand))?(?:{_WORD})(?:(?:[\s-]|\sand\s)(?:{_WORD}))*\b", re.I)
 _MEASURED = re.compile(
     r"[\s-](?:(?:business|working|calendar|full)\s)?(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|percent|million|billion|dollars?|yen)\b",
@@ -89,13 +99,17 @@ def arabic(text: str, *, claim: bool) -> str:
         text = _KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
         if not claim:
             text = _ANY_KANJI_NUMBER.sub(lambda m: str(_kanji(m.group())), text)
-    text = _ERA.sub(_year, text)
-    text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
-    text = _FRACTION.sub(_percent, text)
-    if _OF_PHRASES.search(text):
+    lower = text.lower()
+    if _OF_ERAS.search(text):
+        text = _ERA.sub(_year, text)
+    if "fy" in lower:
+        text = _FISCAL.sub(lambda m: f"{m['n'] if len(m['n']) == 4 else '20' + m['n']}年", text)
+    if "分の" in text or any(part in lower for part in _PARTS):
+        text = _FRACTION.sub(_percent, text)
+    if any(sign in lower for sign in _OF_PHRASES):
         for phrase, digits in _PHRASES:
             text = phrase.sub(digits, text)
-    return _WORDS.sub(lambda m: _english(m, text, claim), text)
+    return _WORDS.sub(lambda m: _english(m, text, claim), text) if _OF_WORDS.search(text.lower()) else text
 
 
 def _kanji(numeral: str) -> int:

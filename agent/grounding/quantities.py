@@ -5,13 +5,14 @@ A passage is read generously (every reading of it counts), a claim strictly (eac
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from bisect import insort
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
 
 from agent.grounding.numerals import arabic
-from agent.grounding.vocabulary import table
+from agent.grounding.vocabulary import by_unit
 
 Atom = str
 
@@ -110,15 +111,15 @@ _ROUGH = 10  # one part in so many is what a rounded figure may be off
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
-_DIGIT = re.compile(r"\d")
 _LATIN = re.I | re.A  # a word ends before kana, too: 「2TBまで」, 「2.13.8に」
 _CIRCLED = re.compile(r"[\u2460-\u24ff\u2776-\u2793]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
 _NO_FIGURE = re.compile(r"\d{60,}|[A-Za-z0-9_#-]{200,}")  # a key, a dump, a rule: no number that anybody states
 _APART = re.compile(
-    r"(?<=\d)[ \t](?=[\u3040-\u30ff\u4e00-\u9fff])"
-    r"|(?:(?<=\d[年月])|(?<=\d[ \t][年月]))[ \t](?=\d)"  # 「9 時から 17 時」, 「4 月 1 日」
+    r"[ \t](?:(?<=\d.)(?=[\u3040-\u30ff\u4e00-\u9fff])"
+    r"|(?:(?<=\d[年月].)|(?<=\d[ \t][年月].))(?=\d))"  # 「9 時から 17 時」, 「4 月 1 日」
 )
+_ADDRESS_SIGNS = ("://", "www.", "@")
 _LETTERED = re.compile(r"(?<=\d)\(([A-Za-z])\)")  # 401(k) is 401k
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])")  # "_two_"; an identifier keeps its own
 _ENUMERATOR = re.compile(
@@ -166,6 +167,7 @@ _TIME_FIRST = re.compile(  # "between 2 and 4 a.m."
     r"(?<![\d:.])(?P<h>\d{1,2})(?=\s?(?:[–—~-]|to|and|until)\s?\d{1,2}(?::\d{2})?\s?[ap]\.?m\b)", _LATIN
 )
 _TIME_AP = re.compile(r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<ap>[ap])\.?m\b\.?", _LATIN)
+_WEEKDAY = re.compile(rf"(?P<ja>[{_DAY_JA}])曜|\((?P<paren>[{_DAY_JA}])\)|\b(?P<en>{_WEEKDAY_EN})", re.I)
 _NOON = re.compile(r"\b(?P<noon>noon|midday)\b|(?P<noon2>正午)|\b(?P<zero>midnight)\b", re.I)
 
 _PHONE = re.compile(r"(?<![\w-])\+?\d{1,5}-\d{1,4}-\d{3,4}(?![\w-])", _LATIN)
@@ -200,7 +202,7 @@ _NUMBER = re.compile(
 )
 _PART = re.compile(r"(?P<d>\d{1,3}(?:,\d{3})+|\d+)(?P<f>\.\d+)?(?P<s>[百千]?[万億兆]?)")
 
-_UNITS = tuple((name, re.compile(rf"\s?-?(?:{form})", _LATIN)) for name, form in table("units").items())
+_UNITS = re.compile(rf"\s?-?(?:{by_unit('units')})", _LATIN)
 _COUNTED_THING = re.compile(r"\s?-?(?:[\u4e00-\u9fff]|[a-z]{3,})", re.I)
 _CURRENCIES = dict(zip(("$", "€", "£", "¥", "USD", "EUR", "GBP", "JPY"), ("usd", "eur", "gbp", "yen") * 2, strict=True))
 _WORKING = re.compile(r"営業日|business|\bwork(?:ing)?\b", re.I)
@@ -244,20 +246,29 @@ _DATES = (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _YEAR_MONTH, _US_DATE
 
 def _plain(text: str, *, claim: bool) -> str:
     text = _CIRCLED.sub(" ", text)
-    text = _LETTERED.sub(r"\1", unicodedata.normalize("NFKC", _ADDRESS.sub(" ", text)))
-    text = _NO_FIGURE.sub(" ", arabic(_APART.sub("", _EMPHASIS.sub("", text)), claim=claim))
+    if any(sign in text for sign in _ADDRESS_SIGNS):
+        text = _ADDRESS.sub(" ", text)
+    text = unicodedata.normalize("NFKC", text)
+    if "(" in text:
+        text = _LETTERED.sub(r"\1", text)
+    if "_" in text:
+        text = _EMPHASIS.sub("", text)
+    text = _NO_FIGURE.sub(" ", arabic(_APART.sub("", text), claim=claim))
     return (_ENUMERATOR if claim else _MARKER).sub(" ", text)
 
 
 def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
     """Longest and most particular forms first; what one of them has read is blanked for those after it."""
+    lower, numbers = text.lower(), _begins(_NUMBER_BEGINS, text)
+    absent = {signs for signs in _FORM_SIGNS if not any(sign in lower for sign in signs)}
     forms: tuple[_Form, ...] = (
         (_IN_MONTH if claim else _NAMED_MONTH, _date),
         (_WEEKDAY, partial(_weekday, claim=claim)),
         (_NOON, _noon),
     )
-    if _DIGIT.search(text):  # all others have one
-        late = any(int(match["h"]) >= 13 for form in (_TIME_JA, _TIME_COLON) for match in _matches(form, text))
+    if numbers:  # all others have one
+        hours = (match for form in (_TIME_JA, _TIME_COLON) for match in _matches(form, text, absent, numbers))
+        late = any(int(match["h"]) >= 13 for match in hours)
         forms = (
             *((form, _date) for form in _DATES),
             *forms,
@@ -269,23 +280,59 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
             (_ORDINAL, _ordinal),
         )
     for form, reading in forms:
-        for match in list(_matches(form, text)):
+        for match in list(_matches(form, text, absent, numbers)):
             if found := reading(match):
                 yield from ((match.group().strip(), wanted, present, False) for wanted, present in found)
                 start, end = match.span()
                 text = text[:start] + "\0" * (end - start) + text[end:]
+                insort(numbers, end)  # what is left of a number that it has begun
     yield from _numbers(text)
 
 
-_SIGN_OF = {  # which no match of the form does without: to look for it costs nothing
-    **dict.fromkeys((_MONTH_DAY, _MONTH_JA), "月"),
-    **dict.fromkeys((_DOTTED, _VERSION), "."),
-    **{_TIME_JA: "時", _TIME_COLON: ":", _PHONE: "-", _US_DATE: "/"},
+# To try a form at every character of a passage is dear, and most passages have none of it.
+
+_NUMBER_BEGINS = re.compile(r"\d(?<![0-9]\d)")
+_AMOUNT_BEGINS = re.compile(r"[$€£¥UEGJ\d](?<![A-Za-z0-9_.].)")
+_WITH_NUMBERS = frozenset((*_DATES, _TIME_FIRST, _TIME_AP, _COMPOUND, _ORDINAL)) - {_NAMED_DATE}  # they begin with one
+_SIGNS_OF = {  # what a form does not do without, in small letters
+    **dict.fromkeys((_MONTH_DAY, _MONTH_JA), ("月",)),
+    **dict.fromkeys((_NAMED_DATE, _NAMED_MONTH, _IN_MONTH, _DAY_NAMED), _MONTHS),
+    _WEEKDAY: ("曜", *(f"({day})" for day in _DAY_JA), *_DAY_EN),
+    _NOON: ("noon", "midday", "midnight", "正午"),
+    _TIME_JA: ("時",),
+}
+_FORM_SIGNS = frozenset(_SIGNS_OF.values())
+_SIGN_OF = {  # the same, as a pattern that begins with a character
+    **dict.fromkeys((_DOTTED, _VERSION), re.compile(r"\d\.\d")),
+    _TIME_COLON: re.compile(r"\d:\d"),
+    _PHONE: re.compile(r"\d-\d"),
+    _US_DATE: re.compile(r"\d/\d"),
+    _IDENTIFIER: re.compile(r"\d(?:(?<=[A-Za-z_#-].)|(?=[A-Za-z_#-]))"),
 }
 
 
-def _matches(form: re.Pattern[str], text: str) -> Iterable[re.Match[str]]:
-    return form.finditer(text) if _SIGN_OF.get(form, "") in text else ()
+def _matches(
+    form: re.Pattern[str], text: str, absent: Collection[tuple[str, ...]], numbers: Iterable[int]
+) -> Iterable[re.Match[str]]:
+    """As `form.finditer`; `absent`: signs of which the text has none, `numbers`: where one begins in it."""
+    if _SIGNS_OF.get(form) in absent:
+        return ()
+    if (sign := _SIGN_OF.get(form)) and not sign.search(text):
+        return ()
+    return _at(numbers, form, text) if form in _WITH_NUMBERS else form.finditer(text)
+
+
+def _at(places: Iterable[int], form: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """As `form.finditer`, where all that it finds begins at one of these places."""
+    end = 0
+    for place in places:
+        if place >= end and (match := form.match(text, place)):
+            end = match.end()
+            yield match
+
+
+def _begins(form: re.Pattern[str], text: str) -> list[int]:
+    return [match.start() for match in form.finditer(text)]
 
 
 def _alike(*atoms: Atom) -> _Found:
@@ -325,7 +372,7 @@ def _ordinal(match: re.Match[str]) -> _Found:
 
 
 def _numbers(text: str) -> Iterator[_Reading]:
-    found = list(_NUMBER.finditer(text))
+    found = list(_at(_begins(_AMOUNT_BEGINS, text), _NUMBER, text))
     unit_after = ""
     readings: list[_Reading] = []
     for match in reversed(found):  # from the right: in 「10〜20日」 the first number takes the unit of the second
@@ -363,10 +410,9 @@ def _unit(text: str, match: re.Match[str]) -> tuple[str, int]:
         return "", match.end()
     start = match.end()
     adjective = _ADJECTIVE.match(text, start)  # "one extra week"
-    for name, pattern in _UNITS:
-        unit = pattern.match(text, adjective.end() if adjective else start)
-        if unit:
-            return name, unit.end()
+    unit = _UNITS.match(text, adjective.end() if adjective else start)
+    if unit:
+        return str(unit.lastgroup), unit.end()
     counted = _COUNTED_THING.match(text, adjective.end() if adjective else start)
     return ("count", counted.end()) if counted else ("", start)
 
@@ -416,11 +462,10 @@ def _date(match: re.Match[str]) -> _Found:
     return found
 
 
-_WEEKDAY = re.compile(rf"(?P<ja>[{_DAY_JA}])曜|\((?P<paren>[{_DAY_JA}])\)|\b(?P<en>{_WEEKDAY_EN})", re.I)
 _EVERY_WEEKDAY = re.compile(r"平日|\bweekdays?\b", re.I)
 _WEEKEND = re.compile(r"土日|週末|\bweekends?\b", re.I)
 _SPANS = (
-    re.compile(rf"(?<!\d)(?P<a>[{_DAY_JA}])曜?日?\s?(?:[〜~～–-]|から)\s?(?P<b>[{_DAY_JA}])(?:曜|\b|の|は|、)"),
+    re.compile(rf"(?P<a>[{_DAY_JA}](?<!\d.))曜?日?\s?(?:[〜~～–-]|から)\s?(?P<b>[{_DAY_JA}])(?:曜|\b|の|は|、)"),
     re.compile(rf"\b(?P<a>{_WEEKDAY_EN})\s?(?:[–—-]|to|through)\s?(?P<b>{_WEEKDAY_EN})", re.I),
 )
 
@@ -435,10 +480,15 @@ def _nth(weekday: str) -> int:
     return _DAY_JA.index(weekday) if weekday in _DAY_JA else _DAY_EN.index(weekday[:3].lower())
 
 
-def _weekdays_of(text: str) -> set[Atom]:
+def _weekdays_of(text: str, lower: str) -> set[Atom]:
     """The days that a passage does not name one by one: weekdays, the weekend, from one to another."""
-    days = {*(range(5) if _EVERY_WEEKDAY.search(text) else ()), *((5, 6) if _WEEKEND.search(text) else ())}
-    for match in (match for form in _SPANS for match in form.finditer(text)):
+    days: set[int] = set()
+    if ("weekday" in lower or "平日" in text) and _EVERY_WEEKDAY.search(text):
+        days.update(range(5))
+    if ("weekend" in lower or "土日" in text or "週末" in text) and _WEEKEND.search(text):
+        days.update((5, 6))
+    spans = _SPANS if any(day in lower for day in _DAY_EN) else _SPANS[:1]
+    for match in (match for form in spans for match in form.finditer(text)):
         first, last = _nth(match["a"]), _nth(match["b"])
         days |= {n % 7 for n in range(first, (last if last >= first else last + 7) + 1)}
     return {f"wd:{n}" for n in days}
@@ -462,24 +512,27 @@ def _time(match: re.Match[str], *, late: bool) -> _Found:
     return [(wanted | {f"t:{at + 720}"}, {f"t:{at}", *([] if late else [f"either:{at % 720}"])})]
 
 
-def _by_unit(name: str) -> str:
-    """The forms of a table, each as a group of its unit's name: a text is gone over once for all of them."""
-    return "|".join(f"(?P<{unit}>{form})" for unit, form in table(name).items())
-
-
 _OF_EACH = r"\b(?:an?|one|each|per|every|next|following)\s(?:(?:full|business|working|calendar|single)\s)?(?:{})\b"
-_IMPLIED = (  # how many of the unit
-    (1, re.compile(_OF_EACH.format(_by_unit("each")), re.I)),
-    (1, re.compile(_by_unit("adverbs"), re.I)),
-    (2, re.compile(_by_unit("every_other"), re.I)),
-)
+_EACH = re.compile(_OF_EACH.format(by_unit("each")), re.I)
+_ADVERBS = re.compile(by_unit("adverbs"), re.I)
+_ADVERBS_BEGIN = re.compile(r"[時毎日翌当週月年各人]")
+_ADVERBS_JA = re.compile(by_unit("adverbs_ja"))
+_EVERY_OTHER = re.compile(by_unit("every_other"), re.I)
+_ADVERBS_EN = ("hourly", "daily", "nightly", "weekly", "monthly", "yearly", "annual")
+_OTHERS = ("every other", "every second", "weekly", "fortnight", "隔")
 
 HALF = re.compile(r"半[額分]|\bhal(?:f|ves)\b", re.I)
 
 
 def _implied(text: str) -> set[Atom]:
     """The figures that a passage implies without a number: "within a week", 「翌営業日」, 隔週, on weekdays."""
-    said = {(n, str(match.lastgroup)) for n, form in _IMPLIED for match in form.finditer(text)}
-    if HALF.search(text):
+    lower = text.lower()
+    said = {(1, str(match.lastgroup)) for match in _EACH.finditer(text)}
+    said |= {(1, str(match.lastgroup)) for match in _at(_begins(_ADVERBS_BEGIN, text), _ADVERBS_JA, text)}
+    if any(word in lower for word in _ADVERBS_EN):
+        said |= {(1, str(match.lastgroup)) for match in _ADVERBS.finditer(text)}
+    if any(sign in lower for sign in _OTHERS):
+        said |= {(2, str(match.lastgroup)) for match in _EVERY_OTHER.finditer(text)}
+    if ("half" in lower or "halves" in lower or "半" in text) and HALF.search(text):
         said.add((50, "pct"))
-    return _weekdays_of(text) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}
+    return _weekdays_of(text, lower) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}

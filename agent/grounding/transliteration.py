@@ -24,6 +24,7 @@ _HEARD = (
     ("v", "b"),
     ("(?<=[^aeiou])h", ""), ("r(?![aeiouy])", ""), ("l", "r"), ("m", "n"), ("[aeiouwy]", ""),
 )  # fmt: skip
+_JAPANESE = re.compile(r"[\u3005-\U0010ffff]")  # nothing before these is
 _KATAKANA = re.compile(r"[ァ-ヴー]{2,}")
 _LATIN = re.compile(r"[A-Za-z]{3,}")
 _PART = re.compile(r"[A-Z][a-z]+|[A-Z]+(?![a-z])")
@@ -75,7 +76,7 @@ def heard(name: str, text: str) -> bool:
     if len(parts) > 1 and all(part in text or heard(part, text) for part in parts):
         return True
     if name.isascii():
-        wanted, there = frozenset({_latin(name)} - {""}), _spoken(text)
+        wanted, there = frozenset({_latin(name)} - {""}), _spoken(text) if _JAPANESE.search(text) else frozenset()
     else:
         wanted, there = _spoken(name), frozenset(map(_latin, _LATIN.findall(text)))
     return any(one in there or (len(one) >= _ENOUGH and any(one in other for other in there)) for one in wanted)

@@ -27,6 +27,8 @@ def words(name: str) -> frozenset[str]:
     return frozenset(word for line in _lists()[name].values() for word in line.split())
 
 
-def table(name: str) -> dict[str, str]:
-    """A table of `quantities.toml`: patterns by unit, in their order."""
-    return {unit: form.replace("\n", "") for unit, form in _lists("quantities")[name].items()}
+def by_unit(name: str) -> str:
+    """The forms of a table of `quantities.toml`, in their order, each as a group of its unit's name: a text is gone
+    over once for all of them."""
+    forms = _lists("quantities")[name].items()
+    return "|".join(f"(?P<{unit}>{form})" for unit, form in forms).replace("\n", "")

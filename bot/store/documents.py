@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, or_, select, true, update
+from sqlalchemy import Connection, and_, bindparam, delete, exists, func, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.access import THREAD
@@ -90,8 +90,8 @@ class Documents:
 
     async def readable(self, ids: Collection[str], readers: Readers) -> frozenset[str]:
         """Of `ids` the documents that are there now and readable."""
-        wanted = select(documents.c.id).where(documents.c.id.in_(ids), documents.c.scope.in_(readers.scopes))
-        return frozenset(row.id for row in await rows(self._engine, wanted))
+        values = {"ids": [*ids], "scopes": [*readers.scopes]}
+        return frozenset(row.id for row in await rows(self._engine, _READABLE, values))
 
     async def owners(self, ids: Collection[str]) -> dict[str, tuple[str | None, str]]:
         """By document, the person who looks after it (`platform:id`; else after its collection; None: nobody in
@@ -224,3 +224,9 @@ async def make_collection(db: AsyncConnection, name: str) -> None:
 def new_collection(db: AsyncEngine | AsyncConnection, name: str, description: str = "") -> Any:
     """An INSERT, which says nothing yet of one that is there."""
     return insert(db, collections).values(name=name, description=description, created_at=datetime.now(UTC))
+
+
+# What every turn runs is put together once.
+_READABLE = select(documents.c.id).where(
+    documents.c.id.in_(bindparam("ids", expanding=True)), documents.c.scope.in_(bindparam("scopes", expanding=True))
+)

@@ -219,10 +219,10 @@ class TurnStore:
 
     async def _shown(self, shown: Sequence[tuple[str, str, datetime]]) -> list[None]:
         now = max(now for _, _, now in shown) + BESIDE
-        rewritten = select(answers.c.turn).where(answers.c.turn.in_([turn for turn, _, _ in shown]))
+        ids = [turn for turn, _, _ in shown]
 
         def mark(db: Connection) -> None:
-            again = set(db.scalars(rewritten.where(answers.c.show_at <= now, posted(answers.c.turn))))
+            again = set(db.scalars(_REWRITTEN, {"ids": ids, "now": now}))
             if again:
                 db.execute(update(answers).where(answers.c.turn.in_(again)).values(show_at=None))
                 empty_steps(db, withheld(db, again))  # which were drawn anew with this answer
@@ -486,3 +486,8 @@ _FINISH = (
     .returning(turns.c.id)
 )
 _DONE = update(turns).where(_THEIRS, turns.c.state == "answered").values(state="done", owner=None, lease_until=None)
+_REWRITTEN = select(answers.c.turn).where(
+    answers.c.turn.in_(bindparam("ids", expanding=True)),
+    answers.c.show_at <= bindparam("now"),
+    posted(answers.c.turn),
+)
