@@ -431,7 +431,7 @@ MUTATIONS = (
     Mutation(
         "another page that may say otherwise is shown beside a sure one",
         "agent/extractive/model.py",
-        ("other = rivals(turn.question, found, strong)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
+        ("other = rivals(turn.question, found, telling)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
         ("tests/agent/extractive/test_model.py::test_another_page_that_may_say_otherwise_stands_beside_a_sure_one",),
     ),
     Mutation(
@@ -479,7 +479,7 @@ MUTATIONS = (
     Mutation(
         "where the fitting pages do not tell it, the others are shown",
         "agent/extractive/model.py",
-        ("certainly, closest = False, await self._shown(asked, found)", "certainly = False"),
+        ("certainly, closest = False, await self._shown(asked, found, turn.question)", "certainly = False"),
         ("tests/agent/extractive/test_model.py::test_where_the_fitting_pages_do_not_tell_it_others_are_shown_too",),
     ),
     Mutation(
@@ -549,8 +549,20 @@ MUTATIONS = (
     Mutation(
         "a new question does not lean on the one before it",
         "agent/routing/follow_up.py",
-        ("leans(found[0] if found else question)", "True"),
+        ("goes_on(found[0] if found else question)", "True"),
         ("tests/agent/extractive/test_model.py::test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_one_before",),
+    ),
+    Mutation(
+        "a follow-up is not answered surely from a page about something else",
+        "agent/extractive/model.py",
+        ("(strong and _first_page(own) == _first_page(others))", "strong"),
+        ("tests/agent/extractive/test_model.py::test_a_page_that_fits_a_follow_up_alone_is_not_told_where_its_subject_is_another",),
+    ),
+    Mutation(
+        "follow-ups keep the subject that they began with",
+        "agent/routing/follow_up.py",
+        ("(found[0], found[-1]) if len(found) > 1 else found", "found[-2:]"),
+        ("tests/agent/routing/test_follow_up.py::test_a_follow_up_of_follow_ups_leans_on_the_last_and_on_what_they_began_with",),
     ),
     Mutation(
         "one wording a language is asked by meaning",

@@ -30,6 +30,7 @@ LONGEST = 300  # characters of a line; of a longer one the beginning is shown
 
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
+_BEFORE = 0.5  # of a word that only an earlier question has, which this one leans on
 _AROUND = 1.5  # of those in its headings and in what it continues
 _FIGURE = 1.5  # of a figure in a line, where the question asks for one
 _RANK = 0.2  # what one place further down costs
@@ -118,14 +119,21 @@ class CandidateLines:
         ]
 
 
-def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> CandidateLines:
-    """Of the first `READ` hits. `tokenise` gives the terms of a text."""
+def candidate_lines(
+    question: str, hits: Sequence[Hit], tokenise: Tokenise, *, newest: str | None = None
+) -> CandidateLines:
+    """Of the first `READ` hits. `tokenise` gives the terms of a text. `newest`: the part of the question that was asked
+    last, whose words weigh more than those of what it leans on; None: all of it."""
     lines = _lines(hits)
     asked = frozenset(tokenise(question))
+    latest = asked if newest is None else frozenset(tokenise(newest))
     held = [asked & frozenset(tokenise(line.text)) for line in lines]
     around = [asked & frozenset(tokenise(" ".join((line.unit.lead, *line.unit.headings)))) for line in lines]
     seen = Counter(term for terms in held for term in terms)
-    rarity = {term: math.log(1 + (len(lines) + _PRIOR - seen[term]) / (seen[term] + 1)) for term in asked}
+    rarity = {
+        term: math.log(1 + (len(lines) + _PRIOR - seen[term]) / (seen[term] + 1)) * (1 if term in latest else _BEFORE)
+        for term in asked
+    }
     total = sum(rarity.values()) or 1.0
 
     def share(terms: frozenset[str]) -> float:
