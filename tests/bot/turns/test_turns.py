@@ -250,6 +250,16 @@ async def test_a_long_conversation_is_bounded(start: Start) -> None:
         (["???"], None, "en"),
         (["経費の締切は？", "???"], None, "ja"),
         (["経費の締切は？", "When exactly?", "👍 123"], None, "en"),
+        (["経費の締切は？", "Wi-Fi?"], None, "ja"),
+        (["経費の締切は？", "E-4071"], None, "ja"),
+        (["経費の締切は？", "Thanks!"], None, "en"),
+        (["経費の締切は？", "Why?"], None, "en"),
+        (["When is it due?", "Wi-Fi?"], None, "en"),
+        (["Wi-Fi?"], None, "en"),
+        (["> 締切は月末までです。\nDoes this hold in Osaka?"], None, "en"),
+        (["「承認ルートが設定されていません」: what does this mean?"], None, "en"),
+        (["「承認ルートが設定されていません」"], None, "ja"),
+        (["```\nERROR: the lease is held by another ship\n```\n何？"], None, "ja"),
     ],
 )
 async def test_the_language_of_a_turn(start: Start, texts: list[str], hint: Any, language: str) -> None:
