@@ -1246,6 +1246,36 @@ MUTATIONS = (
         (f"{CARD_REPLIES}::test_what_is_to_be_added_is_so_too_once_the_answer_was_mended[web]",),
     ),
     Mutation(
+        "who is asked learns nothing that was asked before a private question",
+        "bot/unanswered/asking.py",
+        ('question.before if question.scope == TEAM else ""', "question.before"),
+        ("tests/bot/unanswered/test_asking.py::test_of_what_a_private_question_goes_on_from_nobody_elsewhere_is_told",),
+    ),
+    Mutation(
+        "a form shows nothing that was asked before a private question",
+        "bot/store/unanswered.py",
+        ('one if one.scope in scopes else replace(one, before="", earlier=())', "one"),
+        ("tests/bot/unanswered/test_asking.py::test_of_what_a_private_question_goes_on_from_nobody_elsewhere_is_told",),
+    ),
+    Mutation(
+        "what was asked for other readers is not said of a question that goes on from it",
+        "bot/store/unanswered.py",
+        (" & (_earlier.c.audience == _own.c.audience)", ""),
+        ("tests/bot/unanswered/test_digest.py::test_what_goes_on_from_another_question_is_read_and_searched_with_it",),
+    ),
+    Mutation(
+        "teaching: what a private question goes on from stays there",
+        "bot/unanswered/expert_answers.py",
+        ("if one.scope != scope for text in (one.question, one.whole)", "if one.scope != scope for text in (one.question,)"),
+        (f"{TAUGHT}::test_what_a_private_question_goes_on_from_is_private_too",),
+    ),
+    Mutation(
+        "a card's line goes with the earlier question whose words it has",
+        "bot/unanswered/digest_card.py",
+        ('return line, [" ".join(turns)] * len(line)', 'return line, [""] * len(line)'),
+        ("tests/bot/unanswered/test_digest.py::test_what_goes_on_from_another_question_is_read_and_searched_with_it",),
+    ),
+    Mutation(
         "teaching: no key becomes an answer",
         "bot/unanswered/expert_answers.py",
         ("_SECRET if holds_secret(answer) else None", "None"),
@@ -2794,7 +2824,7 @@ MUTATIONS = (
     Mutation(
         "a digest's card knows the documents that it names",
         "bot/unanswered/digest_card.py",
-        ('        sources=(*[""] * len(details), " ".join(one.id for one in group.documents)),\n', ""),
+        ('        sources=("", *words, *[""] * len(details), " ".join(one.id for one in group.documents)),\n', ""),
         ("tests/bot/unanswered/test_digest.py::test_a_row_knows_the_documents_that_it_names",),
     ),
     Mutation(

@@ -15,6 +15,7 @@ from bot.records import BROWSER, TurnTotals
 from bot.store.engine import Store, at_place, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
+from bot.store.threads import follows
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Audience, Incoming, Place
 from retrieval.text import language_of
@@ -109,7 +110,7 @@ class Conversations(Store):
 
     async def answered_publicly(self, *, limit: int) -> list[tuple[str, str]]:
         """The latest questions of public places that were answered surely from what the whole team may still read, and
-        by whom they were asked."""
+        by whom they were asked; those with which a thread began, as they need nothing before them."""
         cited = select(sources.c.turn).join(documents, documents.c.id == sources.c.document)
         cited = cited.where(sources.c.turn == answers.c.turn, sources.c.cited, documents.c.scope.in_((EVERYONE, TEAM)))
         wanted = (
@@ -117,7 +118,7 @@ class Conversations(Store):
             .join(answers, answers.c.turn == turns.c.id)
             .where(turns.c.audience == "public", turns.c.platform.in_(_TALKED), turns.c.text != "")
             .where(answers.c.outcome == "answered", ~answers.c.unsure)
-            .where(cited.exists())
+            .where(cited.exists(), ~follows(turns).element)
             .order_by(answers.c.answered_at.desc())
             .limit(limit)
         )
