@@ -553,6 +553,18 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_one_before",),
     ),
     Mutation(
+        "a long paste does not hide the question behind it",
+        "agent/conversation.py",
+        ("question = without_middle(visible(ask.question), QUESTION_CHARACTERS)", "question = cut(visible(ask.question), QUESTION_CHARACTERS)"),
+        ("tests/agent/test_conversation.py::test_of_a_question_behind_a_long_log_both_ends_stay",),
+    ),
+    Mutation(
+        "a long turn is still what the next one goes on from",
+        "bot/store/conversations.py",
+        ("one = Exchange(without_middle(row.question, MAX_CHARACTERS // 4), cut(answer, MAX_CHARACTERS // 2))", "one = Exchange(row.question, answer)"),
+        ("tests/bot/turns/test_turns.py::test_after_a_long_log_its_question_and_answer_are_still_the_conversation",),
+    ),
+    Mutation(
         "a follow-up is not answered surely from a page about something else",
         "agent/extractive/model.py",
         ("(strong and _first_page(own) == _first_page(others))", "strong"),

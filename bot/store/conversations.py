@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select
 
-from agent.conversation import Exchange
+from agent.conversation import Exchange, cut, without_middle
 from agent.events import Answered, Citation, Cost, PageChange
 from bot.access import THREAD, Withheld
 from bot.records import BROWSER, TurnTotals
@@ -50,7 +50,8 @@ class Conversations(Store):
         before: int | None = None,
         since: datetime | None = None,
     ) -> tuple[Exchange, ...]:
-        """The thread so far, oldest first: at most 10 exchanges and 8,000 characters, the latest of them.
+        """The thread so far, oldest first: at most 10 exchanges and 8,000 characters, the latest of them; of a question
+        or answer that is too long a part, so that the latest are always there.
 
         Others may read the place than when it was asked there: an answer from documents that are not all theirs, files
         of threads aside, is withheld. Turns that failed or were declined say nothing about the subject and are left
@@ -68,10 +69,11 @@ class Conversations(Store):
         room = MAX_CHARACTERS
         for row in found:
             answer = WITHDRAWN.to(language_of(row.question)) if row.hidden or row.turn in withheld else row.answer
-            room -= len(row.question) + len(answer)
+            one = Exchange(without_middle(row.question, MAX_CHARACTERS // 4), cut(answer, MAX_CHARACTERS // 2))
+            room -= len(one.question) + len(one.answer)
             if room < 0:
                 break
-            kept.append(Exchange(question=row.question, answer=answer))
+            kept.append(one)
         return tuple(reversed(kept))
 
     async def _withheld(self, some: Collection[str], readers: Readers) -> set[str]:

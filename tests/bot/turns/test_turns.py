@@ -14,7 +14,7 @@ from agent.conversation import Ask, Exchange
 from agent.events import Answered, Citation, Events, Thought, ToolReturned
 from bot.logs import set_up
 from bot.records import DocumentRow
-from bot.store.conversations import MAX_EXCHANGES, Conversations
+from bot.store.conversations import MAX_CHARACTERS, MAX_EXCHANGES, Conversations
 from bot.store.documents import Documents
 from bot.store.engine import connect, read
 from bot.store.feedback import Votes
@@ -239,6 +239,15 @@ async def test_a_long_conversation_is_bounded(start: Start) -> None:
         f"質問{number}" for number in range(13 - MAX_EXCHANGES, 13)
     ]
     assert [exchange.question for exchange in await conversation(bot)] == ["質問15", "質問16"]
+
+
+async def test_after_a_long_log_its_question_and_answer_are_still_the_conversation(start: Start) -> None:
+    bot = start(says(replace(ANSWER, text="a" * 20_000)), says(ANSWER))
+    await bot.ask(question("INFO step ok\n" * 1_000 + "どう直しますか？", "1"))
+    await bot.ask(question("そのあとは？", "2"))
+    ((asked, answered),) = ((one.question, one.answer) for one in bot.agent.asks[1].history)
+    assert asked.startswith("INFO step ok") and asked.endswith("どう直しますか？") and len(asked) == MAX_CHARACTERS // 4
+    assert answered.startswith("aaa") and len(answered) == MAX_CHARACTERS // 2
 
 
 @pytest.mark.parametrize(
