@@ -8,7 +8,7 @@ pages: answers.md §3.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, pstdev
@@ -30,7 +30,7 @@ LONGEST = 300  # characters of a line; of a longer one the beginning is shown
 
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
-_BEFORE = 0.5  # of a word that only an earlier question has, which this one leans on
+_NEWEST = 3.0  # of a word of the question itself, where it leans on an earlier one
 _AROUND = 1.5  # of those in its headings and in what it continues
 _FIGURE = 1.5  # of a figure in a line, where the question asks for one
 _RANK = 0.2  # what one place further down costs
@@ -120,24 +120,20 @@ class CandidateLines:
 
 
 def candidate_lines(
-    question: str, hits: Sequence[Hit], tokenise: Tokenise, *, newest: str | None = None
+    question: str, hits: Sequence[Hit], tokenise: Tokenise, *, newest: Collection[str] = ()
 ) -> CandidateLines:
-    """Of the first `READ` hits. `tokenise` gives the terms of a text. `newest`: the part of the question that was asked
-    last, whose words weigh more than those of what it leans on; None: all of it."""
+    """Of the first `READ` hits. `tokenise` gives the terms of a text. `newest`: the terms that
+    weigh more than the others, those of a question among what it leans on."""
     lines = _lines(hits)
     asked = frozenset(tokenise(question))
-    latest = asked if newest is None else frozenset(tokenise(newest))
     held = [asked & frozenset(tokenise(line.text)) for line in lines]
     around = [asked & frozenset(tokenise(" ".join((line.unit.lead, *line.unit.headings)))) for line in lines]
     seen = Counter(term for terms in held for term in terms)
-    rarity = {
-        term: math.log(1 + (len(lines) + _PRIOR - seen[term]) / (seen[term] + 1)) * (1 if term in latest else _BEFORE)
-        for term in asked
-    }
+    rarity = {term: math.log(1 + (len(lines) + _PRIOR - seen[term]) / (seen[term] + 1)) for term in asked}
     total = sum(rarity.values()) or 1.0
 
     def share(terms: frozenset[str]) -> float:
-        return sum(rarity[term] for term in terms) / total
+        return sum(rarity[term] * (_NEWEST if term in newest else 1) for term in terms) / total
 
     has = has_wanted(question)
     days = [fact for fact in facts(question) if any(atom.startswith(_DAY) for atom in fact.any_of)]

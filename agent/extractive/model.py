@@ -33,7 +33,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.routing.calculator import answer
-from agent.routing.follow_up import leant_on, says_little
+from agent.routing.follow_up import about, leant_on, says_little
 from agent.routing.router import Kind, asked_in, computed, question_in, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
@@ -141,7 +141,8 @@ class ExtractiveModel:
 
     async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]], newest: str) -> Shown:
         hits = [hit for _, hit in found]
-        lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise, newest=newest)
+        latest = about(newest) if newest != asked else ()
+        lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise, newest=latest)
         return Shown(lines.closest(await self._cosines(asked, lines.undecided())), found)
 
     async def _cosines(self, question: str, texts: Sequence[str]) -> dict[str, float]:

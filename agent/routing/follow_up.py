@@ -11,13 +11,14 @@ from functools import lru_cache
 from agent.routing.patterns import words
 from agent.routing.router import asks_what, question_in, route
 from retrieval.relevance import QuestionSubject
-from retrieval.sparse import SparseEncoder
+from retrieval.sparse import SparseEncoder, term_id
 from retrieval.text import normalise
 
 _ITS_OWN = 2  # words about its subject that a question has to say, and before it refers to anything
 _FRAGMENT = 3  # of those that one has to say which is no sentence, and words of an English one
 _CHARACTERS = 200  # of each
 _JOINED = re.compile(r"(?<=[A-Za-z0-9])[-._](?=[A-Za-z0-9])")
+_TELL = re.compile(r"を?(?:教えて(?:ください|下さい)?|(?:知りたい|お願いし(?:たい|ます))(?:です)?)$")
 _DEPARTMENT = re.compile(r"(?<![A-Za-z])IT(?![A-Za-z])")  # is no pronoun
 
 
@@ -51,7 +52,8 @@ def _fragment(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    return normalise(text).rstrip(" ?。.!、~〜…")
+    """Without the marks at its end, and without what only asks to be told."""
+    return _TELL.sub("", normalise(text).rstrip(" ?。.!、~〜…"))
 
 
 def leans(question: str) -> bool:
@@ -74,6 +76,12 @@ def says_little(text: str, enough: int = _ITS_OWN) -> bool:
     encoder, subject = reading()
     terms, _ = encoder.query(_JOINED.sub("", text))
     return len(subject(terms.indices)) < enough
+
+
+def about(text: str) -> frozenset[str]:
+    """The terms of its words about a subject."""
+    encoder, subject = reading()
+    return frozenset(term for term in encoder.terms(text) if subject([term_id(term)]))
 
 
 @lru_cache(maxsize=1)

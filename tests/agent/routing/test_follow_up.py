@@ -90,6 +90,7 @@ def test_a_follow_up_leans_on_the_last_question_that_was_searched() -> None:
         "課長以上は",
         "来客用は？",
         "契約社員って？",
+        "パートタイマーの場合も教えてください",
         "Is Friday ok?",
         "Second monitor?",
         "With two cars?",
