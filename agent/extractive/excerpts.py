@@ -30,7 +30,7 @@ LONGEST = 300  # characters of a line; of a longer one the beginning is shown
 
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
-_NEWEST = 3.0  # of a word of the question itself, where it leans on an earlier one
+_NEWEST = 2.0  # of a word of the question itself, where it leans on an earlier one
 _AROUND = 1.5  # of those in its headings and in what it continues
 _FIGURE = 1.5  # of a figure in a line, where the question asks for one
 _RANK = 0.2  # what one place further down costs
