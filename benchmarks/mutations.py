@@ -553,6 +553,15 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_one_before",),
     ),
     Mutation(
+        "a question that is taken back leaves the steps of those that lean on it",
+        "bot/store/turns.py",
+        ("            unquote(db, row, now)\n", ""),
+        (
+            "tests/bot/store/test_withdrawal.py"
+            "::test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_that_quote_it",
+        ),
+    ),
+    Mutation(
         "a long paste does not hide the question behind it",
         "agent/conversation.py",
         ("question = without_middle(visible(ask.question), QUESTION_CHARACTERS)", "question = cut(visible(ask.question), QUESTION_CHARACTERS)"),
