@@ -102,7 +102,7 @@ def thread(ask: Ask) -> list[Message]:
 
 def asked(ask: Ask) -> UserMessage:
     """The question, with the latest of what others said in the thread before it as its context, marked as such."""
-    question = cut(visible(ask.question), QUESTION_CHARACTERS)
+    question = without_middle(visible(ask.question), QUESTION_CHARACTERS)
     lines: list[str] = []
     left = OVERHEARD_CHARACTERS
     for other in reversed(ask.overheard):
@@ -122,7 +122,8 @@ def recent(history: Sequence[Exchange]) -> list[Exchange]:
     left = HISTORY_CHARACTERS
     for exchange in reversed(history[-HISTORY_EXCHANGES:]):
         question, answer = visible(exchange.question), without_marks(visible(exchange.answer))
-        short = Exchange(cut(question, HISTORY_CHARACTERS // 4), cut(answer, HISTORY_CHARACTERS // 4))
+        most = HISTORY_CHARACTERS // 4
+        short = Exchange(without_middle(question, most), cut(answer, most))
         left -= len(short.question) + len(short.answer)
         if left < 0:
             break
@@ -133,6 +134,15 @@ def recent(history: Sequence[Exchange]) -> list[Exchange]:
 
 def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 2] + " …"
+
+
+def without_middle(question: str, limit: int) -> str:
+    """A long question with its beginning and more of its end: what is asked stands behind what was pasted, or before
+    it."""
+    if len(question) <= limit:
+        return question
+    head = (limit - 3) // 3
+    return f"{question[:head]} … {question[head + 3 - limit :]}"
 
 
 def bounded(messages: Sequence[Message]) -> list[Message]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.conversation import Ask
 from agent.routing.follow_up import leant_on
-from agent.routing.router import route
+from agent.routing.router import asked_in, route
 from agent.tool_calls import fitting, objects
 from agent.tools import QUERIES
 from retrieval.text import normalise
@@ -52,8 +52,10 @@ class Plan:
 
 
 def own_query(ask: Ask) -> str:
-    """The query of code where a model has named nothing: the question, after those that it leans on."""
-    return fitting(f"{leant_on(ask.question, [one.question for one in ask.history])} {ask.question}")
+    """The query of code where a model has named nothing: the question, after those that it leans on and what was said
+    around it."""
+    question, around = asked_in(ask.question)
+    return fitting(f"{leant_on(question, [one.question for one in ask.history])} {around} {question}")
 
 
 def parse_plan(text: str, ask: Ask) -> Plan | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.citations import fences, marks
-from agent.conversation import LANGUAGES, REPEATED_CHARACTERS, Ask
+from agent.conversation import LANGUAGES, REPEATED_CHARACTERS, Ask, without_middle
 from agent.events import Verdict
 from agent.grounding.check import Objection
 from agent.models.base import Message, ModelError, ModelMessage, UserMessage
@@ -109,7 +109,7 @@ async def reflect(
     if objections:
         rows = [f"- “{_one_line(each.sentence)}”: {_one_line(each.reason)}" for each in objections]
         findings = prompt("objections", objections="\n".join(rows)) + "\n\n"
-    question = ask.question[:REPEATED_CHARACTERS]
+    question = without_middle(ask.question, REPEATED_CHARACTERS)
     wanted = prompt("review", question=question, language=LANGUAGES[ask.language], objections=findings)
     try:
         return parse_review((await converse([*conversation, UserMessage(wanted)])).text)

@@ -24,6 +24,7 @@ from agent.conversation import (
     opening,
     thread,
     told,
+    without_middle,
 )
 from agent.events import (
     EXTRACTIVE,
@@ -270,7 +271,7 @@ class Run:
 
     async def finish(self, end: float | None) -> None:
         """Write the answer now, from what is known."""
-        question = self.ask.question[:REPEATED_CHARACTERS]
+        question = without_middle(self.ask.question, REPEATED_CHARACTERS)
         await self.write(end, prompt("final", language=LANGUAGES[self.ask.language], question=question))
 
     async def act(self, message: ModelMessage, until: float | None) -> None:

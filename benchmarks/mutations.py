@@ -431,7 +431,7 @@ MUTATIONS = (
     Mutation(
         "another page that may say otherwise is shown beside a sure one",
         "agent/extractive/model.py",
-        ("other = rivals(turn.question, found, strong)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
+        ("other = rivals(turn.question, found, telling)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
         ("tests/agent/extractive/test_model.py::test_another_page_that_may_say_otherwise_stands_beside_a_sure_one",),
     ),
     Mutation(
@@ -479,7 +479,7 @@ MUTATIONS = (
     Mutation(
         "where the fitting pages do not tell it, the others are shown",
         "agent/extractive/model.py",
-        ("certainly, closest = False, await self._shown(asked, found)", "certainly = False"),
+        ("certainly, closest = False, await self._shown(asked, found, turn.question)", "certainly = False"),
         ("tests/agent/extractive/test_model.py::test_where_the_fitting_pages_do_not_tell_it_others_are_shown_too",),
     ),
     Mutation(
@@ -549,8 +549,41 @@ MUTATIONS = (
     Mutation(
         "a new question does not lean on the one before it",
         "agent/routing/follow_up.py",
-        ("leans(found[0] if found else question)", "True"),
+        ("goes_on(found[0] if found else question)", "True"),
         ("tests/agent/extractive/test_model.py::test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_one_before",),
+    ),
+    Mutation(
+        "a question that is taken back leaves the steps of those that lean on it",
+        "bot/store/turns.py",
+        ("            unquote(db, row, now)\n", ""),
+        (
+            "tests/bot/store/test_withdrawal.py"
+            "::test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_that_quote_it",
+        ),
+    ),
+    Mutation(
+        "a long paste does not hide the question behind it",
+        "agent/conversation.py",
+        ("question = without_middle(visible(ask.question), QUESTION_CHARACTERS)", "question = cut(visible(ask.question), QUESTION_CHARACTERS)"),
+        ("tests/agent/test_conversation.py::test_of_a_question_behind_a_long_log_both_ends_stay",),
+    ),
+    Mutation(
+        "a long turn is still what the next one goes on from",
+        "bot/store/conversations.py",
+        ("one = Exchange(without_middle(row.question, MAX_CHARACTERS // 4), cut(answer, MAX_CHARACTERS // 2))", "one = Exchange(row.question, answer)"),
+        ("tests/bot/turns/test_turns.py::test_after_a_long_log_its_question_and_answer_are_still_the_conversation",),
+    ),
+    Mutation(
+        "a follow-up is not answered surely from a page about something else",
+        "agent/extractive/model.py",
+        ("(strong and _first_page(own) == _first_page(others))", "strong"),
+        ("tests/agent/extractive/test_model.py::test_a_page_that_fits_a_follow_up_alone_is_not_told_where_its_subject_is_another",),
+    ),
+    Mutation(
+        "follow-ups keep the subject that they began with",
+        "agent/routing/follow_up.py",
+        ("(found[0], found[-1]) if len(found) > 1 else found", "found[-2:]"),
+        ("tests/agent/routing/test_follow_up.py::test_a_follow_up_of_follow_ups_leans_on_the_last_and_on_what_they_began_with",),
     ),
     Mutation(
         "one wording a language is asked by meaning",
@@ -1238,6 +1271,36 @@ MUTATIONS = (
         "bot/unanswered/card_replies.py",
         ('return {**data, "answers": answer["saved"]}', "return data"),
         (f"{CARD_REPLIES}::test_what_is_to_be_added_is_so_too_once_the_answer_was_mended[web]",),
+    ),
+    Mutation(
+        "who is asked learns nothing that was asked before a private question",
+        "bot/unanswered/asking.py",
+        ('question.before if question.scope == TEAM else ""', "question.before"),
+        ("tests/bot/unanswered/test_asking.py::test_of_what_a_private_question_goes_on_from_nobody_elsewhere_is_told",),
+    ),
+    Mutation(
+        "a form shows nothing that was asked before a private question",
+        "bot/store/unanswered.py",
+        ('one if one.scope in scopes else replace(one, before="", earlier=())', "one"),
+        ("tests/bot/unanswered/test_asking.py::test_of_what_a_private_question_goes_on_from_nobody_elsewhere_is_told",),
+    ),
+    Mutation(
+        "what was asked for other readers is not said of a question that goes on from it",
+        "bot/store/unanswered.py",
+        (" & (_earlier.c.audience == _own.c.audience)", ""),
+        ("tests/bot/unanswered/test_digest.py::test_what_goes_on_from_another_question_is_read_and_searched_with_it",),
+    ),
+    Mutation(
+        "teaching: what a private question goes on from stays there",
+        "bot/unanswered/expert_answers.py",
+        ("if one.scope != scope for text in (one.question, one.whole)", "if one.scope != scope for text in (one.question,)"),
+        (f"{TAUGHT}::test_what_a_private_question_goes_on_from_is_private_too",),
+    ),
+    Mutation(
+        "a card's line goes with the earlier question whose words it has",
+        "bot/unanswered/digest_card.py",
+        ('return line, [" ".join(turns)] * len(line)', 'return line, [""] * len(line)'),
+        ("tests/bot/unanswered/test_digest.py::test_what_goes_on_from_another_question_is_read_and_searched_with_it",),
     ),
     Mutation(
         "teaching: no key becomes an answer",
@@ -2788,7 +2851,7 @@ MUTATIONS = (
     Mutation(
         "a digest's card knows the documents that it names",
         "bot/unanswered/digest_card.py",
-        ('        sources=(*[""] * len(details), " ".join(one.id for one in group.documents)),\n', ""),
+        ('        sources=("", *words, *[""] * len(details), " ".join(one.id for one in group.documents)),\n', ""),
         ("tests/bot/unanswered/test_digest.py::test_a_row_knows_the_documents_that_it_names",),
     ),
     Mutation(

@@ -488,7 +488,7 @@ class SlashCommands:
             link = safe_link(one.link)
             rows.append(
                 CardRow(
-                    shortened(one.question, TEXT),
+                    shortened(one.whole, TEXT),
                     (f"{REASONS[one.reason].to(language)} · {self._day(one.asked_at)}",),
                     (Link(_THREAD.to(language), link),) if link else (),
                     offers((one.id,), one.id, language),

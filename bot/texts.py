@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from agent.events import Outcome, PageChange
 from agent.links import scrubbed
+from agent.routing.router import route
 from bot.records import MissState
 from bot.types import Complaint, Incoming, MissReason
 from retrieval.i18n import Language, Text, date_words
@@ -137,15 +138,24 @@ def _plain(text: str) -> str:
 
 
 _LETTER = re.compile(r"[^\W\d_]")
+_NAME = re.compile(r"\W*(?!(?:who|what|when|where|why|which|how|yes|no)\b)[A-Za-z][\w.+#-]*\W*", re.IGNORECASE)
+_QUOTED = re.compile(r"```.*?(?:```|\Z)|^[>＞][^\n]*|「[^」]*」|“[^”]*”|\"[^\"\n]*\"", re.DOTALL | re.MULTILINE)
 
 
 def in_words(text: str) -> bool:
-    """Whether it has a language."""
-    return _LETTER.search(text) is not None
+    """Whether it has a language: not what is only a name or a code in Latin letters ("VPN?", "E-4071"), which people
+    write in either."""
+    return _LETTER.search(text) is not None and (_NAME.fullmatch(text) is None or not route(text).search)
+
+
+def asker_language(text: str) -> Language:
+    """Of what somebody writes, which may be another than that of what they quote or paste."""
+    own = _QUOTED.sub(" ", text)
+    return language_of(own if in_words(own) else text)
 
 
 def reply_language(message: Incoming, otherwise: Language, earlier: Iterable[str] = ()) -> Language:
     """Of what is said to an asker: that which was chosen, else the question's own, else that of the `earlier` ones."""
     if message.language is not None:
         return message.language
-    return next((language_of(text) for text in (message.text, *earlier) if in_words(text)), otherwise)
+    return next((asker_language(text) for text in (message.text, *earlier) if in_words(text)), otherwise)

@@ -377,6 +377,11 @@ MissReason = Literal["unknown", "low_confidence", "reported"]
 Resolution = Literal["answered", "dismissed"]
 
 
+def after(before: str, question: str) -> str:
+    """A question together with those in front of it that it leans on, if there are any."""
+    return f"{before} → {question}" if before else question
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A miss as it is kept."""
@@ -396,6 +401,13 @@ class Question:
     answer: str | None = None  # the document that answers it
     reopened_at: datetime | None = None  # its answer was taken back, or it became a miss only then
     follows: bool = False  # something was asked in its thread before
+    before: str = ""  # of that what it leans on, as it is now: kept nowhere, so that it goes when its asker deletes it
+    earlier: tuple[str, ...] = ()  # the turns that `before` may have words of
+
+    @property
+    def whole(self) -> str:
+        """The question after what it leans on: to search for, and to be understood without its thread."""
+        return after(self.before, self.question)
 
 
 @dataclass(frozen=True, slots=True)

@@ -490,7 +490,7 @@ def _reaches_team(found: Closing) -> bool:
 
 def to_answer(found: Closing) -> OpenedQuestion:
     """The question of a form."""
-    question = shortened(one_line(found.reference.question), QUESTION_CHARACTERS) or "?"
+    question = shortened(one_line(found.reference.whole), QUESTION_CHARACTERS) or "?"
     return OpenedQuestion(question, _reaches_team(found), found.reference.id, found.choices)
 
 

@@ -482,7 +482,7 @@ class Channel:
             why = REASONS[question.reason].to(self._preferences.language)
             show(
                 self._screen,
-                _clean(f"{question.asked_at.astimezone():%Y-%m-%d %H:%M}  {why}  {one_line(question.question)}"),
+                _clean(f"{question.asked_at.astimezone():%Y-%m-%d %H:%M}  {why}  {one_line(question.whole)}"),
             )
         if found.hidden:
             self._say(say.HIDDEN, n=found.hidden)

@@ -8,7 +8,7 @@ pages: answers.md §3.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, pstdev
@@ -30,6 +30,7 @@ LONGEST = 300  # characters of a line; of a longer one the beginning is shown
 
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
+_NEWEST = 2.0  # of a word of the question itself, where it leans on an earlier one
 _AROUND = 1.5  # of those in its headings and in what it continues
 _FIGURE = 1.5  # of a figure in a line, where the question asks for one
 _RANK = 0.2  # what one place further down costs
@@ -118,8 +119,11 @@ class CandidateLines:
         ]
 
 
-def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> CandidateLines:
-    """Of the first `READ` hits. `tokenise` gives the terms of a text."""
+def candidate_lines(
+    question: str, hits: Sequence[Hit], tokenise: Tokenise, *, newest: Collection[str] = ()
+) -> CandidateLines:
+    """Of the first `READ` hits. `tokenise` gives the terms of a text. `newest`: the terms that
+    weigh more than the others, those of a question among what it leans on."""
     lines = _lines(hits)
     asked = frozenset(tokenise(question))
     held = [asked & frozenset(tokenise(line.text)) for line in lines]
@@ -129,7 +133,7 @@ def candidate_lines(question: str, hits: Sequence[Hit], tokenise: Tokenise) -> C
     total = sum(rarity.values()) or 1.0
 
     def share(terms: frozenset[str]) -> float:
-        return sum(rarity[term] for term in terms) / total
+        return sum(rarity[term] * (_NEWEST if term in newest else 1) for term in terms) / total
 
     has = has_wanted(question)
     days = [fact for fact in facts(question) if any(atom.startswith(_DAY) for atom in fact.any_of)]

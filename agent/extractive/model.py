@@ -33,8 +33,8 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.routing.calculator import answer
-from agent.routing.follow_up import leant_on, says_little
-from agent.routing.router import Kind, computed, question_in, route
+from agent.routing.follow_up import about, leant_on, says_little
+from agent.routing.router import Kind, asked_in, computed, question_in, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
@@ -55,7 +55,8 @@ class _Turn:
 
     language: Language
     question: str
-    earlier: str  # the questions before it that it leans on
+    earlier: str  # the questions before it that it leans on, and what was said around it
+    leans: bool  # there are such questions
     done: tuple[tuple[ToolCall, ToolResult], ...]
     calls_before: int  # in the whole conversation, so that ids stay unique
 
@@ -111,8 +112,10 @@ class ExtractiveModel:
         own, others = list[ToolResult](), list[ToolResult]()
         for call, result in turn.done:
             (own if _query(call) == fitting(turn.question) else others).append(result)
-        alone = not others or any(hit.relevance >= CONFIDENT for result in own for hit in result.hits)
-        found = _merged(own if alone else others)
+        strong = any(hit.relevance >= CONFIDENT for result in own for hit in result.hits)
+        # A page that fits the words alone is that of another subject, where the question before it leads elsewhere.
+        alone = not others or (strong and _first_page(own) == _first_page(others))
+        found = _merged(own if alone else [*own, *others] if strong or not turn.leans else others)
         if not any(hit.relevance >= self._floor for _, hit in found):
             return NOTHING.to(language), NO_ANSWER, ()
         asked = turn.question if alone else _queries(turn)[0]
@@ -121,13 +124,13 @@ class ExtractiveModel:
         first = found[0][1]
         fits = sure if sure(turn.question, first) else holds_all
         certainly = alone and fits(turn.question, first) and first.relevance >= ROW
-        strong = [(n, hit) for n, hit in found if certainly and fits(turn.question, hit)]
-        closest = await self._shown(asked, strong or found)
+        telling = [(n, hit) for n, hit in found if certainly and fits(turn.question, hit)]
+        closest = await self._shown(asked, telling or found, turn.question)
         answered = asks_the_same(turn.question, first.passage)
         if certainly and not answered and not self._told(turn.question, closest, first, in_row=fits is holds_all):
-            certainly, closest = False, await self._shown(asked, found)
-        other = rivals(turn.question, found, strong)[:1] if certainly else []
-        beside = await self._shown(asked, other) if other else None
+            certainly, closest = False, await self._shown(asked, found, turn.question)
+        other = rivals(turn.question, found, telling)[:1] if certainly else []
+        beside = await self._shown(asked, other, turn.question) if other else None
         thought = FOUND["sure" if certainly else "near"].to(language, count=len(closest.excerpts))
         return thought, written(closest, language, certainly=certainly, beside=beside), ()
 
@@ -136,8 +139,10 @@ class ExtractiveModel:
         place = f"{first.passage.document} {first.passage.title}"
         return given(question, closest.lines) and of_that_row(question, closest.lines, place, needed=in_row)
 
-    async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]]) -> Shown:
-        lines = await asyncio.to_thread(candidate_lines, asked, [hit for _, hit in found], self._tokenise)
+    async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]], newest: str) -> Shown:
+        hits = [hit for _, hit in found]
+        latest = about(newest) if newest != asked else ()
+        lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise, newest=latest)
         return Shown(lines.closest(await self._cosines(asked, lines.undecided())), found)
 
     async def _cosines(self, question: str, texts: Sequence[str]) -> dict[str, float]:
@@ -184,15 +189,19 @@ def _read(messages: Sequence[Message]) -> _Turn:
     A message of the loop's (to write the answer now) follows results or the question and is none.
     """
     own = [
-        (at, question_in(message.text))
+        (at, message.text)
         for at, message in enumerate(messages)
         if isinstance(message, UserMessage) and not (at and isinstance(messages[at - 1], ToolMessage | UserMessage))
     ]
-    start, question = own[-1] if own else (0, "")
+    start, said = own[-1] if own else (0, "")
+    asked, around = asked_in(said)
+    question = question_in(asked)
+    before = leant_on(question, [question_in(text) for _, text in own[:-1]])
     return _Turn(
         language=_language(messages),
         question=question,
-        earlier=leant_on(question, [text for _, text in own[:-1]]),
+        earlier=f"{before} {around}".strip(),
+        leans=bool(before),
         done=_results(messages[start:]),
         calls_before=sum(len(message.calls) for message in messages if isinstance(message, ModelMessage)),
     )
@@ -226,6 +235,12 @@ def _merged(results: Sequence[ToolResult]) -> list[tuple[int, Hit]]:
     return [(number, found[number]) for number in numbers]
 
 
+def _first_page(results: Sequence[ToolResult]) -> str | None:
+    """The id of the document that the searches put first."""
+    found = _merged(results)
+    return found[0][1].passage.document_id if found else None
+
+
 # -- saying it ------------------------------------------------------------------------------------------------------
 
 
@@ -250,7 +265,7 @@ def _query(call: ToolCall) -> object:
 
 def _why(turn: _Turn) -> str:
     query, earlier = (quoted(fitting(text), turn.language) for text in (turn.question, turn.earlier))
-    return SEARCHES["followup" if turn.earlier else "first"].to(turn.language, query=query, earlier=earlier)
+    return SEARCHES["followup" if turn.leans else "first"].to(turn.language, query=query, earlier=earlier)
 
 
 def _reply(kind: Kind, turn: _Turn) -> str:

@@ -16,7 +16,8 @@ _PING = re.compile(r"<@[^>]*>|(?<!\w)@\w+")
 _EMOJI = re.compile(r":[\w+-]+:")  # as Slack writes them: ":bow:", ":+1::skin-tone-3:"
 _NO_WORD = re.compile(r"[\W_]*")
 _MARK = re.compile(r".\s*[,、。!?.~〜…]+|[,、。!?]")  # from the last character of what it sets off
-_WAVES = re.compile(r"[👋🙏😀-🙏]")
+_LONG = 200  # characters, from which a message has more than its question: of 420 questions in chat none has as many
+_WAVES = re.compile(r"[👋😀-🙏]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,11 @@ def route(message: str) -> Route:
     """The route of `message`."""
     text = " ".join(_PING.sub(" ", _without_emoji(message)).split())
     if _NO_WORD.fullmatch(text):
-        return Route("greeting" if _WAVES.search(text) else "empty")
-    if _NO_WORD.fullmatch(_without(text, (*_COURTESY, "around"))):
+        return Route("thanks" if "🙏" in text else "greeting" if _WAVES.search(text) else "empty")
+    if _NO_WORD.fullmatch(_without(text, (*_COURTESY, "remark", "around"))):
         kind = next((kind for kind in _COURTESY if words(kind).search(text)), None)
-        if kind:
-            return Route(kind)
+        if kind or words("remark").search(text):
+            return Route(kind or "thanks")
     return Route("arithmetic") if computed(message) else Route("team")
 
 
@@ -69,6 +70,16 @@ def question_in(message: str) -> str:
         return message
     first = _opened(kept[0])
     return message if [first, *kept[1:]] == said else " ".join((first, *kept[1:]))
+
+
+def asked_in(message: str) -> tuple[str, str]:
+    """The sentences of a long message that ask, and the end of all else in it: a mail that is passed on, a log that was
+    pasted. All of a short one, of one that asks in each of its sentences, and of one that asks in none."""
+    said = sentences(message) if len(message) > _LONG else []
+    asks = [one for one in said if one.endswith(("?", "？")) or requests(one)]
+    if not asks or len(asks) == len(said):
+        return message, ""
+    return " ".join(asks), " ".join(one for one in said if one not in asks)[-_LONG:]
 
 
 def _opened(sentence: str) -> str:

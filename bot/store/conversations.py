@@ -8,13 +8,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, case, exists, func, select
 
-from agent.conversation import Exchange
+from agent.conversation import Exchange, cut, without_middle
 from agent.events import Answered, Citation, Cost, PageChange
 from bot.access import THREAD, Withheld
 from bot.records import BROWSER, TurnTotals
 from bot.store.engine import Store, at_place, read, rows, storable
 from bot.store.schema import answers, documents, sources, turns
 from bot.store.searches import percentile
+from bot.store.threads import follows
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import Audience, Incoming, Place
 from retrieval.text import language_of
@@ -49,7 +50,8 @@ class Conversations(Store):
         before: int | None = None,
         since: datetime | None = None,
     ) -> tuple[Exchange, ...]:
-        """The thread so far, oldest first: at most 10 exchanges and 8,000 characters, the latest of them.
+        """The thread so far, oldest first: at most 10 exchanges and 8,000 characters, the latest of them; of a question
+        or answer that is too long a part, so that the latest are always there.
 
         Others may read the place than when it was asked there: an answer from documents that are not all theirs, files
         of threads aside, is withheld. Turns that failed or were declined say nothing about the subject and are left
@@ -67,10 +69,11 @@ class Conversations(Store):
         room = MAX_CHARACTERS
         for row in found:
             answer = WITHDRAWN.to(language_of(row.question)) if row.hidden or row.turn in withheld else row.answer
-            room -= len(row.question) + len(answer)
+            one = Exchange(without_middle(row.question, MAX_CHARACTERS // 4), cut(answer, MAX_CHARACTERS // 2))
+            room -= len(one.question) + len(one.answer)
             if room < 0:
                 break
-            kept.append(Exchange(question=row.question, answer=answer))
+            kept.append(one)
         return tuple(reversed(kept))
 
     async def _withheld(self, some: Collection[str], readers: Readers) -> set[str]:
@@ -109,7 +112,7 @@ class Conversations(Store):
 
     async def answered_publicly(self, *, limit: int) -> list[tuple[str, str]]:
         """The latest questions of public places that were answered surely from what the whole team may still read, and
-        by whom they were asked."""
+        by whom they were asked; those with which a thread began, as they need nothing before them."""
         cited = select(sources.c.turn).join(documents, documents.c.id == sources.c.document)
         cited = cited.where(sources.c.turn == answers.c.turn, sources.c.cited, documents.c.scope.in_((EVERYONE, TEAM)))
         wanted = (
@@ -117,7 +120,7 @@ class Conversations(Store):
             .join(answers, answers.c.turn == turns.c.id)
             .where(turns.c.audience == "public", turns.c.platform.in_(_TALKED), turns.c.text != "")
             .where(answers.c.outcome == "answered", ~answers.c.unsure)
-            .where(cited.exists())
+            .where(cited.exists(), ~follows(turns).element)
             .order_by(answers.c.answered_at.desc())
             .limit(limit)
         )

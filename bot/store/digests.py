@@ -10,6 +10,7 @@ from bot.records import Period
 from bot.store.engine import Store, change, execute, insert, read, rows, write
 from bot.store.leases import lease, present
 from bot.store.schema import answers, digests, feedback, questions, turns
+from bot.store.threads import follows
 from bot.types import MissReason
 
 AHEAD = timedelta(days=8)  # of the clock: rows up to there are believed
@@ -37,6 +38,7 @@ class PublicQuestion:
     turn: str
     text: str
     link: str | None
+    follows: bool  # something was asked in its thread before
 
 
 class Digests(Store):
@@ -143,7 +145,7 @@ class Digests(Store):
         """The questions that were searched for, whether in vain or not, in this time in places that the whole team
         reads, newest first."""
         wanted = (
-            select(turns.c.id, turns.c.text, turns.c.link)
+            select(turns.c.id, turns.c.text, turns.c.link, follows(turns))
             .join(answers, answers.c.turn == turns.c.id)
             .where(answers.c.answered_at >= period.since, answers.c.answered_at < period.until)
             .where(turns.c.audience == "public", answers.c.outcome.in_(("answered", "unknown")), turns.c.text != "")
@@ -151,4 +153,4 @@ class Digests(Store):
             .order_by(answers.c.answered_at.desc())
             .limit(limit)
         )
-        return [PublicQuestion(row.id, row.text, row.link) for row in await rows(self._engine, wanted)]
+        return [PublicQuestion(row.id, row.text, row.link, row.follows) for row in await rows(self._engine, wanted)]

@@ -35,7 +35,7 @@ from bot.store.schema import answers, turns
 from bot.store.searches import forget_searches
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.store.withdrawal import empty_steps, posted, show_again, take_notices_back, withdraw_from
+from bot.store.withdrawal import empty_steps, posted, show_again, take_notices_back, unquote, withdraw_from
 from bot.types import EDITS, Claimed, Incoming, Place, Stopped
 from retrieval.text import normalise
 
@@ -339,6 +339,7 @@ class TurnStore:
                 return None
             forget_answer(db, row.id)
             forget_searches(db, [row])
+            unquote(db, row, now)
             left = {"text": "", "author": "", "link": None, "state": "done", "owner": None, "lease_until": None}
             db.execute(update(turns).where(turns.c.id == row.id).values(left | {"deleted_at": now}))
             return _again(row)

@@ -1,16 +1,19 @@
 """Misses: questions that nobody could answer yet, and who may see which of them."""
 
+import asyncio
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Row,
     Text,
     and_,
+    bindparam,
     case,
     cast,
     delete,
@@ -26,9 +29,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import EXTRACTIVE
 from bot.access import default_scope
 from bot.records import MissState, WantedQuestions
+from bot.store.conversations import MAX_EXCHANGES
 from bot.store.engine import at_place, change, columns, insert, read, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import answers, asks, notices, questions, turns
+from bot.store.threads import asked_before, follows
 from bot.store.time_spans import TimeSpan, count, of, table
 from bot.types import Audience, MissReason, OpenQuestions, Place, Question
 
@@ -64,6 +69,7 @@ class Doubted:
     miss: MissedQuestion
     asker: tuple[str, str, str]  # platform, workspace, author
     kept: bool
+    follows: bool  # something was asked in its thread before
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,7 @@ class UnansweredQuestions:
         somebody has closed."""
         about = (questions.c.turn == turns.c.id) & (questions.c.reason == "low_confidence")
         wanted = (
-            select(turns, answers, questions.c.id.label("kept"))
+            select(turns, answers, questions.c.id.label("kept"), follows(turns))
             .join(answers, answers.c.turn == turns.c.id)
             .outerjoin(questions, about)
             .where(
@@ -126,7 +132,7 @@ class UnansweredQuestions:
         async with read(self._engine) as db:
             rows = (await db.execute(wanted.limit(limit))).all()
             shown, hidden = (await db.execute(counted)).one()
-        return OpenQuestions(tuple(_question(row) for row in rows), shown, hidden)
+        return OpenQuestions(tuple(await self._whole([_question(row) for row in rows])), shown, hidden)
 
     async def asked_between(
         self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
@@ -141,7 +147,8 @@ class UnansweredQuestions:
         shown = select(func.count()).where(within, theirs)
         async with read(self._engine) as db:
             rows = (await db.execute(wanted)).all()
-            return [_asked(row) for row in rows], await db.scalar(shown) or 0, await db.scalar(hidden) or 0
+            counts = await db.scalar(shown) or 0, await db.scalar(hidden) or 0
+        return await self._all_whole([_asked(row) for row in rows]), *counts
 
     async def find(self, wanted: WantedQuestions, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
         """The misses that match, of `scopes` in words. What is hidden is not counted by its text or where it was
@@ -152,8 +159,9 @@ class UnansweredQuestions:
         shown = select(func.count()).select_from(questions).where(theirs)
         hidden = select(func.count()).select_from(questions).where(alike, questions.c.scope.not_in(scopes))
         async with read(self._engine) as db:
-            found = tuple(_asked(row) for row in await db.execute(listed))
-            return Matches(found, await db.scalar(shown) or 0, await db.scalar(hidden) or 0)
+            found = [_asked(row) for row in await db.execute(listed)]
+            counts = await db.scalar(shown) or 0, await db.scalar(hidden) or 0
+        return Matches(tuple(await self._all_whole(found)), *counts)
 
     async def weeks(self, spans: Sequence[TimeSpan]) -> tuple[Week, ...]:
         """The questions asked and missed in each week, wherever. A question missed for two reasons counts once."""
@@ -179,22 +187,50 @@ class UnansweredQuestions:
 
     async def get(self, ids: Collection[int], scopes: Collection[str], *, place: Place | None = None) -> list[Question]:
         """Of `ids` those that readers of `scopes` may see, oldest first; and those that were brought to `place` because
-        their askers wanted it."""
+        their askers wanted it: of these nothing that was asked before them."""
         seen: ColumnElement[bool] = questions.c.scope.in_(scopes)
         if place is not None:
             seen = seen | questions.c.id.in_(select(asks.c.question).where(at_place(asks, place)))
         wanted = select(*_MISS).where(questions.c.id.in_(ids), seen)
-        return [_question(row) for row in await rows(self._engine, wanted.order_by(questions.c.asked_at))]
+        found = await rows(self._engine, wanted.order_by(questions.c.asked_at))
+        theirs = await self._whole([_question(row) for row in found])
+        return [one if one.scope in scopes else replace(one, before="", earlier=()) for one in theirs]
 
     async def of_turn(self, turn: str) -> list[Question]:
         """The misses of a turn, by their reasons."""
         wanted = select(*_MISS).where(questions.c.turn == turn).order_by(questions.c.reason)
-        return [_question(row) for row in await rows(self._engine, wanted)]
+        return await self._whole([_question(row) for row in await rows(self._engine, wanted)])
 
     async def answered_by(self, document: str) -> list[Question]:
         """The questions that a document answers, oldest first."""
         wanted = select(*_MISS).where(questions.c.answer == document).order_by(questions.c.asked_at, questions.c.id)
         return [_question(row) for row in await rows(self._engine, wanted)]
+
+    async def _all_whole(self, asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+        whole = await self._whole([one.question for one in asked])
+        return [replace(one, question=question) for one, question in zip(asked, whole, strict=True)]
+
+    async def _whole(self, found: Sequence[Question]) -> list[Question]:
+        """The questions with what they lean on: what was asked before in their threads and was seen by the same
+        readers."""
+        following = {one.turn for one in found if one.follows}
+        if not following:
+            return [*found]
+        earlier: dict[str, list[Row[Any]]] = {}
+        for row in await rows(self._engine, _BEFORE, {"turns": [*following]}):
+            earlier.setdefault(row.turn, []).append(row)
+
+        def leaning() -> list[Question]:
+            from agent.routing.follow_up import leant_on  # loads numpy, which most commands do without
+
+            whole = list[Question]()
+            for one in found:
+                asked = earlier.get(one.turn, ())
+                before = leant_on(one.question, [row.text for row in asked])
+                whole.append(replace(one, before=before, earlier=tuple(row.id for row in asked if before)))
+            return whole
+
+        return await asyncio.to_thread(leaning)
 
     async def closed(self, ids: Collection[int], *, before: datetime) -> set[int]:
         """Which of `ids` were closed before a moment, or are not there any more."""
@@ -209,16 +245,25 @@ class UnansweredQuestions:
         return set(ids) - {row.id for row in await rows(self._engine, there)}
 
 
-_own, _earlier = turns.alias(), turns.alias()
-_MISS = (
-    questions,
-    exists()
-    .where(
-        _own.c.id == questions.c.turn,
-        *(_earlier.c[name] == _own.c[name] for name in ("platform", "workspace", "channel", "thread")),
-        _earlier.c.sequence < _own.c.sequence,
+_own = turns.alias()
+_MISS = (questions, exists().where(_own.c.id == questions.c.turn, follows(_own).element).label("follows"))
+_earlier, _before = asked_before(_own)
+_recent = (
+    select(
+        _own.c.id.label("turn"),
+        _earlier.c.id,
+        _earlier.c.text,
+        _earlier.c.sequence,
+        func.row_number().over(partition_by=_own.c.id, order_by=_earlier.c.sequence.desc()).label("back"),
     )
-    .label("follows"),
+    .join(_earlier, _before & (_earlier.c.audience == _own.c.audience) & _earlier.c.deleted_at.is_(None))
+    .where(_own.c.id.in_(bindparam("turns", expanding=True)))
+    .subquery()
+)
+_BEFORE = (
+    select(_recent.c.turn, _recent.c.id, _recent.c.text)
+    .where(_recent.c.back <= MAX_EXCHANGES)
+    .order_by(_recent.c.sequence)
 )
 _NEWEST = (questions.c.asked_at.desc(), questions.c.id.desc())
 _ASKED = (
@@ -292,7 +337,9 @@ def _doubted(row: Any) -> Doubted:
         link=values[turns.c.link],
         asked_at=values[answers.c.answered_at],
     )
-    return Doubted(miss, (place.platform, place.workspace, values[turns.c.author]), values["kept"] is not None)
+    return Doubted(
+        miss, (place.platform, place.workspace, values[turns.c.author]), values["kept"] is not None, values["follows"]
+    )
 
 
 def _asked(row: Any) -> AskedQuestion:

@@ -4,19 +4,21 @@ go, and what was posted is put in order by whoever serves the platform (`bot.tur
 Source: product.md §3 ("forgotten is gone from every search at once"); reliability.md R11 and R61.
 """
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, null, or_, select, update
 
 from agent.events import Answered
+from agent.routing.router import question_in
 from bot.access import readers
 from bot.store.conversations import answered, changes_json, incoming
 from bot.store.outbox import is_row_of
-from bot.store.schema import answers, messages, notices, posts, questions, sources, turns
+from bot.store.schema import answers, messages, notices, posts, questions, sources, traces, turns
 from bot.store.searches import withdraw_queries
 from bot.store.traces import scrub
 from bot.turns.withdrawal import without
@@ -26,6 +28,7 @@ from retrieval.text import language_of
 StillRead = Callable[[frozenset[str]], bool]
 """Whether readers of these scopes may read it all the same."""
 
+QUOTED = 60  # characters of a question by whose beginning or end it is known in a step
 AT_ONCE = 500  # turns: a statement takes no more ids than that
 
 
@@ -77,6 +80,28 @@ def empty_steps(db: Connection, some: Collection[str]) -> set[str]:
         db.execute(update(messages).where(messages.c.id == row.id).values(text="", data=left))
         found.add(row.about)
     return found
+
+
+def unquote(db: Connection, question: Row[Any], now: datetime) -> None:
+    """Inside the transaction that takes a question (its row) back: the questions after it in its thread that lean on it
+    were searched with its words. Those go from their traces and from the log of searches, and their steps go."""
+    said = {" ".join(text.split()) for text in (question.text, question_in(question.text)) if text.strip()}
+    ends = {end for text in said for end in (text[:QUOTED], text[-QUOTED:])}
+    quotes = or_(*(traces.c.event.contains(json.dumps(end, ensure_ascii=False)[1:-1], autoescape=True) for end in ends))
+    after = (turns.c[name] == getattr(question, name) for name in ("platform", "workspace", "channel", "thread"))
+    quoting = select(traces.c.turn).where(quotes)
+    wanted = select(turns.c.id, turns.c.text, turns.c.claimed_at, turns.c.finished_at)
+    found = (
+        db.execute(wanted.where(*after, turns.c.sequence > question.sequence, turns.c.id.in_(quoting))).all()
+        if said
+        else []
+    )
+    if found:
+        later = [row.id for row in found]
+        db.execute(update(traces).where(traces.c.turn.in_(later), quotes).values(event=null()))
+        withdraw_queries(db, found)
+        for turn in empty_steps(db, later):
+            show_again(db, turn, now)
 
 
 def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str], now: datetime) -> None:

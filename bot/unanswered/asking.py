@@ -23,7 +23,7 @@ from bot.store.documents import Documents
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.types import PUBLIC, Actor, Audience, Card, CardRow, Link, Place, Question, Recipient
 from bot.unanswered.digest import SearchDocuments
-from bot.unanswered.digest_card import offers, safe_link, shortened
+from bot.unanswered.digest_card import follows, offers, safe_link, shortened
 from bot.unanswered.expert_answers import ANSWERS, UNTOLD
 from bot.waiting import again_and_again
 from retrieval.i18n import Language, Text, filled
@@ -360,7 +360,7 @@ class Asking:
     ) -> AsyncIterator[_Candidate]:
         """Whoever could be asked, the best first. Only what the search itself calls relevant counts as close."""
         allowed = readers(place, audience)
-        found = await self._search(question.question, allowed)
+        found = await self._search(question.whole, allowed)
         near = await self._people(found.hits, "owner")
         near += await self._people([hit for hit in found.hits if hit.passage.collection == ANSWERS], "answered")
         seen = set(not_these)
@@ -425,7 +425,7 @@ class Asking:
         """The passages on the card: relevant ones that everyone who gets it may read."""
         allowed: Readers = readers(to.place, to.audience)
         try:
-            found = await self._search(question.question, allowed)
+            found = await self._search(question.whole, allowed)
         except RAGToolError:
             log.warning("a card for somebody has no passages", exc_info=True)
             return []
@@ -449,12 +449,14 @@ class Asking:
         command = _OPT_OUT.get(to.place.platform, "/kotae asks off")
         why = [_WHY[reason].to(language), _NOT_ANY_MORE.to(language, command=command)] if reason in _WHY else []
         link = safe_link(question.link)
+        public = question.before if question.scope == TEAM else ""  # its asker was shown only the question itself
+        before, words = follows(public, question.earlier, language)
         row = CardRow(
             text=shortened(question.question, QUESTION),
-            details=(said, *passages, *why),
+            details=(said, *before, *passages, *why),
             links=(Link(_THREAD.to(language), link),) if link else (),
             actions=offers((question.id,), question.id, language),
-            sources=("", *(hit.passage.document_id for hit in hits)),
+            sources=("", *words, *(hit.passage.document_id for hit in hits)),
         )
         return Card("", rows=(row,))
 

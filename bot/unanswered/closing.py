@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from agent.routing.follow_up import leans
+from agent.routing.follow_up import goes_on
 from bot.types import Question
 from bot.unanswered.clustering import squeezed
 from bot.unanswered.paraphrases.paraphrases import alike
@@ -92,7 +92,7 @@ def _speaker(questions: Sequence[Question]) -> Question | None:
 
 def stands_alone(question: Question) -> bool:
     """Whether its words alone say what is asked; not those of 「いつまで？」 after another question in its thread."""
-    return not (question.follows and leans(question.question))
+    return not (question.follows and goes_on(question.question))
 
 
 def _alike(chosen: Question, others: Sequence[Question]) -> list[bool]:

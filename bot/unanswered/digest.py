@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from agent.routing.follow_up import goes_on
 from bot.records import PROGRAM, Period
 from bot.store.digests import Digests, PublicQuestion, Totals
 from bot.store.unanswered import AskedQuestion, UnansweredQuestions
@@ -59,6 +60,8 @@ class Group:
     programs: int = 0  # such as coding assistants, that asked it too
     closes: tuple[str, ...] = ()  # other wordings that an answer closes
     others: tuple[str, ...] = ()  # those that it leaves open
+    before: str = ""  # what it leans on in its thread
+    earlier: tuple[str, ...] = ()  # the turns that `before` may have words of
     details: tuple[str, ...] = ()  # what people complained of, as the reported misses have it, the newest first
 
 
@@ -118,9 +121,15 @@ async def make_digest(
 
 
 async def _most_asked(asked: Sequence[PublicQuestion], grouping: Clustering) -> tuple[MostAsked, ...]:
+    asked = await asyncio.to_thread(_alone, asked)
     groups = [[asked[at] for at in places] for places in await grouping([one.text for one in asked])]
     often = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)[:MOST]
     return tuple(map(_as_asked, often))
+
+
+def _alone(asked: Sequence[PublicQuestion]) -> list[PublicQuestion]:
+    """Without those that lean on another question: in the same words they ask for something else after each."""
+    return [one for one in asked if not (one.follows and goes_on(one.text))]
 
 
 def _as_asked(group: Sequence[PublicQuestion]) -> MostAsked:
@@ -133,18 +142,20 @@ async def as_group(asked: Sequence[AskedQuestion], readers: Readers, search: Sea
     """Questions on one thing, newest first and at least one, as one."""
     found = await asyncio.to_thread(closing, [one.question for one in asked])
     assert found is not None
-    question = found.reference.question
+    reference = found.reference
     reasons = Counter(one.question.reason for one in asked)
     return Group(
-        question=question,
+        question=reference.question,
         count=len(_turns(asked)),
         askers=len({one.asker for one in asked if not _by_program(one)}),
         programs=len({one.asker for one in asked if _by_program(one)}),
         reasons=tuple((reason, reasons[reason]) for reason in _REASONS if reasons[reason]),
-        documents=await _closest(question, readers, search),
+        documents=await _closest(reference.whole, readers, search),
         links=tuple(dict.fromkeys(one.question.link for one in asked if one.question.link))[:LINKS],
         ids=tuple(sorted(one.question.id for one in asked)),
-        reference=found.reference.id,
+        reference=reference.id,
+        before=reference.before,
+        earlier=reference.earlier,
         closes=found.too,
         others=found.left,
         details=tuple(one.question.detail for one in asked if one.question.detail),

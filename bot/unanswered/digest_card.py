@@ -58,6 +58,7 @@ _REST = Text(
     ja="ほかに {groups} グループ、{questions} 件",
 )
 _REST_ALONE = Text(en="and {questions} more question{questions:|s}", ja="ほかに {questions} 件")
+_FOLLOWS = Text(en="It goes on from: “{text}”", ja="前の質問: 「{text}」")
 _CLOSES = Text(en="An answer also closes: {questions}", ja="回答すると、次の質問も閉じます: {questions}")
 _OTHERS = Text(
     en="These ask something else and stay open: {questions}", ja="別の内容のため、未回答のまま残ります: {questions}"
@@ -219,17 +220,14 @@ def _row(number: int, group: Group, language: Language) -> CardRow:
     documents = _COMMA.to(language).join(_document(one, language) for one in group.documents)
     closest = _CLOSEST.to(language, documents=documents) if documents else _NOTHING_CLOSE.to(language)
     links = list(filter(None, map(safe_link, group.links)))
-    details = (
-        _COMMA.to(language).join((counted, *reasons)),
-        *_complaints(group.details, language),
-        *what_it_closes(group.closes, group.others, language),
-    )
+    before, words = follows(group.before, group.earlier, language)
+    details = (*_complaints(group.details, language), *what_it_closes(group.closes, group.others, language))
     return CardRow(
         text=f"{number}. {shortened(group.question, QUESTION)}",
-        details=(*details, closest),
+        details=(_COMMA.to(language).join((counted, *reasons)), *before, *details, closest),
         links=_threads(links, language),
         actions=offers(group.ids, group.reference, language),
-        sources=(*[""] * len(details), " ".join(one.id for one in group.documents)),
+        sources=("", *words, *[""] * len(details), " ".join(one.id for one in group.documents)),
     )
 
 
@@ -243,16 +241,26 @@ def remaining(before: CardRow, found: Closing, language: Language) -> CardRow:
     links = list(dict.fromkeys(filter(None, (safe_link(one.link) for one in still))))[:LINKS]
     number, dot, _ = before.text.partition(". ")
     said = shortened(found.reference.question, QUESTION)
+    earlier, words = follows(found.reference.before, found.reference.earlier, language)
     return CardRow(
         text=f"{number}. {said}" if dot and number.isdecimal() else said,
         details=(
             _STILL.to(language, n=len(still)),
+            *earlier,
             *_complaints((one.detail for one in still), language),
             *what_it_closes(found.too, found.left, language),
         ),
         links=_threads(links, language),
         actions=offers(tuple(sorted(one.id for one in still)), found.reference.id, language),
+        sources=("", *words),
     )
+
+
+def follows(before: str, turns: Sequence[str], language: Language) -> tuple[list[str], list[str]]:
+    """The line that says what a question goes on from, if it does, and for it the turns whose words it has: when one of
+    them is taken back, it goes."""
+    line = [_FOLLOWS.to(language, text=shortened(before, QUESTION))] if before else []
+    return line, [" ".join(turns)] * len(line)
 
 
 def _complaints(details: Iterable[str], language: Language) -> list[str]:

@@ -3,9 +3,11 @@
 Offline nearly every paraphrase is doubted, and a digest of all of them would hide what matters. Source: product.md §4.
 """
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from agent.routing.follow_up import goes_on
 from bot.store.unanswered import Doubted, UnansweredQuestions
 from bot.unanswered.clustering import Clustering
 from bot.waiting import again_and_again
@@ -33,7 +35,7 @@ class Doubts:
         if turns <= self._compared:
             return 0
         asked: dict[str, list[Doubted]] = {}
-        for one in doubted:
+        for one in await asyncio.to_thread(_alone, doubted):
             asked.setdefault(one.miss.scope, []).append(one)
         found = [one for some in asked.values() for one in await self._alike(some)]
         await self._questions.add(*(replace(one.miss, reopened_at=now) for one in found))
@@ -51,3 +53,8 @@ class Doubts:
         """Until cancelled: `gather` every few minutes, for the lists that people look at between two digests."""
         every = EVERY_SECONDS
         await again_and_again(self.gather, every, "doubted questions could not be compared", first=every)
+
+
+def _alone(doubted: list[Doubted]) -> list[Doubted]:
+    """Without those that lean on another question: in the same words they ask for something else after each."""
+    return [one for one in doubted if not (one.follows and goes_on(one.miss.question))]

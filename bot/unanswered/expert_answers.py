@@ -296,8 +296,8 @@ def _pair(lesson: AnswerGiven, answer: str, scope: str, asked: Sequence[Question
     also where they were taken over as the better ones. What only goes on from another question is no wording if there
     is a better one."""
     theirs = [one for one in asked if one.scope == scope]
-    own = {normalise(_line(one.question)) for one in theirs}
-    others = {normalise(_line(one.question)) for one in asked if one.scope != scope} - own
+    own = {normalise(_line(text)) for one in theirs for text in (one.question, one.whole)}
+    others = {normalise(_line(text)) for one in asked if one.scope != scope for text in (one.question, one.whole)} - own
     leaning = {normalise(_line(one.question)): one.turn for one in theirs if not stands_alone(one)}
     better = _line(lesson.question)
     distinct: dict[str, str] = {}

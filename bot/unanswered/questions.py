@@ -128,7 +128,7 @@ class Unanswered:
         then: dict[tuple[str, int], TracedHit] = {}
         for hit in (hit for step in traced.steps for hit in step.hits) if traced else ():
             then.setdefault((hit.document_id, hit.chunk), hit)
-        found = await self._search(known[0].question, readers)
+        found = await self._search(known[0].whole, readers)
         return Nearest(
             then=tuple(sorted(then.values(), key=lambda hit: -hit.relevance)[:CLOSEST]),
             now=(*found.hits, *found.rejected)[:CLOSEST],
@@ -204,7 +204,7 @@ def as_csv(questions: Sequence[Question], language: Language, timezone: tzinfo) 
             _moment(one.asked_at, timezone),
             STATES[state_of(one)].to(language),
             REASONS[one.reason].to(language),
-            one.question,
+            one.whole,
             one.detail,
             " / ".join(one.searched),
             "" if one.confidence is None else f"{one.confidence:.2f}",

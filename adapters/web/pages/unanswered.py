@@ -21,7 +21,7 @@ from adapters.web.visitor import Site, Visitor
 from bot.records import MissState, WantedQuestions
 from bot.texts import REASONS, STATES, complaints
 from bot.turns.trace import TracedHit
-from bot.types import AnswerGiven, AnswerTaken, MissReason, Question
+from bot.types import AnswerGiven, AnswerTaken, MissReason, Question, after
 from bot.unanswered.closing import Closing, closing
 from bot.unanswered.digest_card import safe_link
 from bot.unanswered.questions import QuestionGroup, state_of
@@ -182,7 +182,7 @@ class _List:
     def _group(self, group: QuestionGroup) -> None:
         language = self._who.language
         with ui.element("div").classes("kotae-card"):
-            ui.label(group.group.question).classes("text-weight-medium kotae-pre")
+            ui.label(after(group.group.before, group.group.question)).classes("text-weight-medium kotae-pre")
             details = [_COUNT.to(language, n=group.group.count, people=group.group.askers)]
             details += [f"{REASONS[reason].to(language)} {count}" for reason, count in group.group.reasons]
             ui.label(" · ".join(details)).classes("kotae-quiet")
@@ -195,7 +195,7 @@ class _List:
             self._actions(group.questions, group.group.reference)
 
     def _question(self, question: Question) -> None:
-        ui.label(question.question).classes("text-weight-medium kotae-pre")
+        ui.label(question.whole).classes("text-weight-medium kotae-pre")
         self._about(question)
 
     def _about(self, question: Question) -> None:

@@ -464,6 +464,47 @@ async def test_a_follow_up_of_hardly_a_word_is_never_searched_alone() -> None:
     assert last.unsure and last.citations[0].document == "laptops.md"
 
 
+async def test_a_page_that_fits_a_follow_up_alone_is_not_told_where_its_subject_is_another() -> None:
+    weddings = passage("慶弔.md", "結婚休暇は5日です。申請すれば休暇になります。", collection="handbook")
+    pensions = passage("退職.md", "退職金は契約社員には支給しません。", collection="handbook")
+    library, history = Library((weddings, pensions)), [("結婚休暇は申請すれば何日ですか？", "…")]
+    question = "契約社員だとどうなりますか"
+    assert not answer(await turn(question, Library((weddings, pensions)))).unsure
+    last = answer(await turn(question, library, history=history))
+    assert [query for query, _ in library.asked] == [f"{history[0][0]} {question}", question]
+    assert last.unsure and {citation.document for citation in last.citations} == {"慶弔.md", "退職.md"}
+    pays = [("退職金は支給しますか？", "…")]
+    assert not answer(await turn(question, Library((weddings, pensions)), history=pays)).unsure
+
+
+async def test_of_a_follow_ups_words_its_own_choose_the_lines() -> None:
+    rows = "|資格|月額|\n|---|---|\n|TOEIC 800点 英語手当|5,000円|\n|簿記2級|3,000円|\n"
+    page = passage("資格.md", rows, collection="handbook", headings=("資格手当",))
+    assert "3,000円" not in answer(await turn("TOEICの手当はいくら", Library((page,)))).text
+    last = answer(await turn("簿記は", Library((page,)), history=[("TOEICの英語の手当はいくら", "…")]))
+    assert "3,000円" in last.text
+
+
+async def test_of_a_mail_that_is_passed_on_the_question_is_searched_alone_and_with_the_end_of_the_mail() -> None:
+    mail = "来週の水曜から金曜まで仙台に行きます。会食もある予定です。" * 10
+    question = "国内出張の宿泊費は1泊いくらまでですか？"
+    library = Library()
+    last = answer(await turn(f"{mail}\n{question}", library))
+    whole, alone = (query for query, _ in library.asked)
+    assert alone == question and whole.endswith(question) and len(whole) <= 300
+    assert "国内出張の宿泊費は1泊12,000円までです。" in last.text and not last.unsure
+
+
+async def test_pages_about_the_rest_of_a_mail_do_not_hide_the_one_about_its_question() -> None:
+    trips = [
+        passage(f"{n}.md", "水曜と金曜は仙台で会食と見学と会議の予定です。", collection="handbook") for n in range(9)
+    ]
+    mail = "来週の水曜から金曜まで仙台で会食と見学と会議の予定です。" * 10
+    library = Library((*trips, TRAVEL), relevance=0.4)
+    last = answer(await turn(f"{mail}\n出張の宿泊費は？", library))
+    assert last.unsure and "出張規程.md" in {citation.document for citation in last.citations}
+
+
 async def test_an_identifier_with_parts_is_one_word_of_a_follow_up() -> None:
     library = Library()
     await turn("What about SEV-2?", library, history=[("Who approves laptop requests of a SEV-1?", "…")])

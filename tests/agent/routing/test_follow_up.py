@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.follow_up import leans, leant_on
+from agent.routing.follow_up import goes_on, leans, leant_on
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,52 @@ def test_a_follow_up_leans_on_the_last_question_that_was_searched() -> None:
     assert leant_on("それはいつまで？", ["ありがとう"]) == ""
 
 
-def test_a_follow_up_of_a_follow_up_leans_on_both_and_on_no_more() -> None:
+@pytest.mark.parametrize(
+    "question",
+    [
+        "妻の父の場合は？",
+        "ありがとうございます。妻の父の場合は？",
+        "契約社員だとどうなりますか",
+        "50万円だったら？",
+        "社内の会食ならどうですか？",
+        "課長以上は",
+        "来客用は？",
+        "契約社員って？",
+        "パートタイマーの場合も教えてください",
+        "Is Friday ok?",
+        "Second monitor?",
+        "With two cars?",
+        "Thanks! In Kobe and Osaka?",
+    ],
+)
+def test_in_a_thread_what_is_no_sentence_goes_on(question: str) -> None:
+    assert not leans(question)
+    assert goes_on(question)
+    assert leant_on(question, ["夏季休暇は何日ですか？"]) == "夏季休暇は何日ですか？"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "経費精算の期限は？",
+        "契約社員の賞与はどうなりますか？",
+        "PCを紛失した場合はどこに連絡しますか",
+        "在宅勤務について教えて",
+        "定年は何歳ですか",
+        "Who approves laptops?",
+        "In which cases do I need a visa?",
+        "Do interns get paid leave?",
+        "Who pays the lunch for visitors?",
+    ],
+)
+def test_in_a_thread_a_whole_question_stands_alone(question: str) -> None:
+    assert not goes_on(question)
+
+
+def test_a_follow_up_of_follow_ups_leans_on_the_last_and_on_what_they_began_with() -> None:
     earlier = ["出張の日当はいくらですか？", "夏季休暇は何日ですか？", "それはいつまで？"]
     assert leant_on("じゃあ誰に頼む？", earlier) == "夏季休暇は何日ですか？ それはいつまで？"
-    assert leant_on("じゃあ誰に頼む？", [*earlier, "それは誰？"]) == "それはいつまで？ それは誰？"
+    assert leant_on("じゃあ誰に頼む？", [*earlier, "それは誰？"]) == "夏季休暇は何日ですか？ それは誰？"
 
 
 def test_of_a_long_question_the_end_is_enough() -> None:

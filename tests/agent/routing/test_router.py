@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.router import approves, computed, question_in, requests, route
+from agent.routing.router import approves, asked_in, computed, question_in, requests, route
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,12 @@ from agent.routing.router import approves, computed, question_in, requests, rout
         "interesting places nearby",
         "how it works",
         "Will it work?",
+        "Wrong channel: how do I delete a message?",
+        "Is it fixed?",
+        "fixed assets",
+        "sorry, the Osaka office",
+        "神戸は？",
+        "解決しないときは？",
         "yes",
         "いいえ",
         "うんどう会の日程",
@@ -71,6 +77,15 @@ def test_what_may_be_a_question_is_searched(message: str) -> None:
         ("へー、そうなんですね", "thanks"),
         ("助かる", "thanks"),
         ("あとで確認します", "thanks"),
+        ("That worked, ta :tada:", "thanks"),
+        ("great, that did it", "thanks"),
+        ("never mind, found it", "thanks"),
+        ("Sorry, wrong channel!", "thanks"),
+        ("すみません、自己解決しました", "thanks"),
+        ("お騒がせしました", "thanks"),
+        ("ありがとー、神です", "thanks"),
+        ("ご確認ありがとうございます", "thanks"),
+        ("🙏", "thanks"),
         ("ah, noted, I'll check it", "thanks"),
         ("lol", "thanks"),
         ("It works now, thanks!", "thanks"),
@@ -193,3 +208,20 @@ def test_what_is_asked_is_free_of_the_courtesy_around_it(message: str, question:
 )
 def test_what_has_no_courtesy_apart_from_it_stays_as_it_is(message: str) -> None:
     assert question_in(message) == message
+
+
+MAIL = "来週の水曜から金曜まで仙台に行きます。ホテルはまだ予約していません。新幹線の切符も未手配です。\n" * 5
+
+
+def test_of_a_long_message_what_it_asks_is_told_from_the_rest() -> None:
+    question = "課長の宿泊費の上限はいくらですか？"
+    asked, around = asked_in(f"{MAIL}\n{question}")
+    assert asked == question
+    assert around.endswith("新幹線の切符も未手配です。") and question not in around and len(around) <= 200
+    log = "2026-11-20T09:14:03Z ERROR ship: HBR-205: lease held by another ship\n" * 6
+    assert asked_in(f"{log}what do I do now?")[0] == "what do I do now?"
+
+
+@pytest.mark.parametrize("message", ["雨です。課長の宿泊費の上限はいくらですか？", MAIL, "経費精算の期限は？" * 40])
+def test_a_message_that_is_short_or_asks_nothing_or_only_asks_is_asked_whole(message: str) -> None:
+    assert asked_in(message) == (message, "")

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from agent.events import Answered, Citation, Thought, ToolReturned
+from agent.events import Answered, Citation, Thought, ToolCalled, ToolReturned
 from agent.outcomes import unknown
 from bot.access import scope_of
 from bot.records import DocumentRow
@@ -143,6 +143,27 @@ async def test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_co
     await home.forget(PLAN)
     assert [one.query for one in await past.listed({TEAM})] == ["When?", "May"]
     assert (await past.totals()).searches == 3
+
+
+async def test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_that_quote_it(home: Home) -> None:
+    table, first = TurnStore(home.engine), "すみません、\n結婚休暇は 何日ですか？"
+    both = "結婚休暇は 何日ですか？ 契約社員だと？"
+    outbox = Outbox(home.engine)
+    for turn, thread, text in (("1", "1", first), ("2", "1", "契約社員だと？"), ("3", "3", "契約社員だと？")):
+        message = Incoming(GENERAL, thread, turn, "U1", text, Audience("public"))
+        held = (await table.claim({turn: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[turn]
+        await table.start(held, owner="me", now=NOW)
+        recording = Recording()
+        for event in (ToolCalled("1", "search", {"query": both}), Thought("7日です。"), Answered("7日です。")):
+            recording.add(event)
+        await table.finish(held, Answered("7日です。"), owner="me", steps=recording.steps, misses=(), now=NOW)
+        await outbox.confirm(Post(turn, "steps", 0, GENERAL, turn, f"{turn}.0"))
+        await home.shows(turn)
+    await table.delete(Incoming(GENERAL, "1", "1", "U1", "", Audience("public")), now=NOW)
+    assert (await home.trace("2"), await home.trace("3")) == ([False, True, True], [True, True, True])
+    assert [post.data for turn in "23" for post in await outbox.of(turn)] == [{"placeholder": True}, {}]
+    assert await home.text("2") == "7日です。"
+    assert (await home.states())["2"] == "answered" and (await home.states())["3"] == "done"
 
 
 async def test_a_card_that_lost_its_lines_keeps_no_document(home: Home) -> None:

@@ -49,11 +49,16 @@ async def test_only_public_questions_with_a_sure_answer_from_the_team_s_document
     cited = (Citation(1, "a.md", "docs", 0, "text"),)
 
     async def asked(
-        text: str, answer: Answered, seen: Visibility = "public", platform: str = "slack", source: str = "d"
+        text: str,
+        answer: Answered,
+        seen: Visibility = "public",
+        platform: str = "slack",
+        source: str = "d",
+        thread: str = "",
     ) -> None:
         hit = Hit(Passage("docs", source * 32, "a.md", 0, "text", TEAM), {}, 0.9)
         place = Place(platform, "T1", "C1")
-        message = Incoming(place, text, text, "U1", text, Audience(seen))
+        message = Incoming(place, thread or text, text, "U1", text, Audience(seen))
         claimed = (await rows.claim({text: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[text]
         await rows.start(claimed, owner="me", now=NOW)
         recording = Recording()
@@ -71,6 +76,7 @@ async def test_only_public_questions_with_a_sure_answer_from_the_team_s_document
     await asked("unknown", Answered("Nothing.", outcome="unknown"))
     await asked("hello", Answered("Hello!"))
     await asked("of a file that came with it", sure, source="f")
+    await asked("what about Osaka?", sure, thread="public")
     assert await Conversations(engine).answered_publicly(limit=9) == [("public", "U1")]
     assert await Conversations(engine).answered_publicly(limit=0) == []
     await documents.forget("d" * 32, generation=3)

@@ -14,7 +14,7 @@ from agent.conversation import Ask, Exchange
 from agent.events import Answered, Citation, Events, Thought, ToolReturned
 from bot.logs import set_up
 from bot.records import DocumentRow
-from bot.store.conversations import MAX_EXCHANGES, Conversations
+from bot.store.conversations import MAX_CHARACTERS, MAX_EXCHANGES, Conversations
 from bot.store.documents import Documents
 from bot.store.engine import connect, read
 from bot.store.feedback import Votes
@@ -241,6 +241,15 @@ async def test_a_long_conversation_is_bounded(start: Start) -> None:
     assert [exchange.question for exchange in await conversation(bot)] == ["質問15", "質問16"]
 
 
+async def test_after_a_long_log_its_question_and_answer_are_still_the_conversation(start: Start) -> None:
+    bot = start(says(replace(ANSWER, text="a" * 20_000)), says(ANSWER))
+    await bot.ask(question("INFO step ok\n" * 1_000 + "どう直しますか？", "1"))
+    await bot.ask(question("そのあとは？", "2"))
+    ((asked, answered),) = ((one.question, one.answer) for one in bot.agent.asks[1].history)
+    assert asked.startswith("INFO step ok") and asked.endswith("どう直しますか？") and len(asked) == MAX_CHARACTERS // 4
+    assert answered.startswith("aaa") and len(answered) == MAX_CHARACTERS // 2
+
+
 @pytest.mark.parametrize(
     ("texts", "hint", "language"),
     [
@@ -250,6 +259,16 @@ async def test_a_long_conversation_is_bounded(start: Start) -> None:
         (["???"], None, "en"),
         (["経費の締切は？", "???"], None, "ja"),
         (["経費の締切は？", "When exactly?", "👍 123"], None, "en"),
+        (["経費の締切は？", "Wi-Fi?"], None, "ja"),
+        (["経費の締切は？", "E-4071"], None, "ja"),
+        (["経費の締切は？", "Thanks!"], None, "en"),
+        (["経費の締切は？", "Why?"], None, "en"),
+        (["When is it due?", "Wi-Fi?"], None, "en"),
+        (["Wi-Fi?"], None, "en"),
+        (["> 締切は月末までです。\nDoes this hold in Osaka?"], None, "en"),
+        (["「承認ルートが設定されていません」: what does this mean?"], None, "en"),
+        (["「承認ルートが設定されていません」"], None, "ja"),
+        (["```\nERROR: the lease is held by another ship\n```\n何？"], None, "ja"),
     ],
 )
 async def test_the_language_of_a_turn(start: Start, texts: list[str], hint: Any, language: str) -> None:

@@ -46,6 +46,7 @@ class Town:
         self.channel: Recipient | None = None
         self.posted: list[tuple[str, Card]] = []
         self.near: list[Hit] = []
+        self.searched: list[str] = []
         self.far: list[Hit] = []
         self.questions = UnansweredQuestions(engine)
         self._turns = TurnStore(engine)
@@ -88,6 +89,7 @@ class Town:
         def seen(hits: Sequence[Hit]) -> tuple[Hit, ...]:
             return tuple(hit for hit in hits if hit.passage.scope in allowed.scopes)
 
+        self.searched.append(query)
         metrics = SearchMetrics(query, "", 1.0, 0, 0, 0.0, (), None, NOON)
         return Found(seen(self.near), metrics, rejected=seen(self.far))
 
@@ -128,10 +130,13 @@ class Town:
         seen: Visibility = "public",
         author: str = "U1",
         text: str = "How long do refunds take?",
+        thread: str = "",
     ) -> str:
         self._count += 1
         turn = f"{self._count:032}"
-        message = Incoming(place, turn, turn, author, text, Audience(seen), link=f"https://team.example/{self._count}")
+        message = Incoming(
+            place, thread or turn, turn, author, text, Audience(seen), link=f"https://team.example/{self._count}"
+        )
         until = self.now + timedelta(days=1)
         claimed = (await self._turns.claim({turn: message}, owner="me", now=self.now, until=until))[turn]
         await self._turns.start(claimed, owner="me", now=self.now)
@@ -285,6 +290,33 @@ async def test_a_card_says_whether_nothing_was_found_or_the_answer_is_doubted(to
     doubted, unknown = (card.rows[0].details[0] for _, card in town.posted)
     assert doubted == "Person 1 asks this, and I was not sure of an answer."
     assert unknown == "Person 1 asks this, and I found nothing about it."
+
+
+async def test_what_goes_on_from_another_question_is_searched_and_shown_with_it(town: Town) -> None:
+    await town.document("refunds.md", "U5")
+    first = await town.asked()
+    await town.press(await town.asked(text="And for contractors?", thread=first))
+    assert set(town.searched) == {"How long do refunds take? → And for contractors?"}
+    ((_, card),) = town.posted
+    row = card.rows[0]
+    assert row.text == "And for contractors?"
+    assert row.details[1] == "It goes on from: “How long do refunds take?”"
+    assert row.sources[1] == first and "refunds.md" in row.details[2] and row.sources[2] not in ("", first)
+
+
+async def test_of_what_a_private_question_goes_on_from_nobody_elsewhere_is_told(town: Town) -> None:
+    await town.document("refunds.md", "U5")
+    first = await town.asked(place=SECRET, seen="private", text="How long does the merger take?")
+    turn = await town.asked(place=SECRET, seen="private", text="And for contractors?", thread=first)
+    offered = await town.press(turn, place=SECRET, seen="private")
+    assert "merger" not in offered.text.en and offered.offer is not None
+    await town.press(turn, place=SECRET, seen="private", choice=offered.choice)
+    ((channel, card),) = town.posted
+    assert card.rows[0].text == "And for contractors?" and "merger" not in str(card)
+    (question,) = await town.questions.of_turn(turn)
+    there = Place("slack", "T1", channel)
+    (brought,) = await town.questions.get([question.id], [], place=there)
+    assert (question.before, brought.before) == ("How long does the merger take?", "")
 
 
 async def test_what_was_brought_to_a_person_late_is_in_the_digest_after(town: Town) -> None:

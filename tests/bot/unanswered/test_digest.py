@@ -56,11 +56,12 @@ class Team:
         at: datetime = MONDAY - timedelta(days=1),
         link: str | None = None,
         searched: tuple[str, ...] = ("handbook",),
+        thread: str = "",
     ) -> str:
         self._number += 1
         turn = f"{self._number:032}"
         link = link or f"https://team.example/{self._number}"
-        message = Incoming(place, turn, turn, author, text, Audience(visibility), link=link)
+        message = Incoming(place, thread or turn, turn, author, text, Audience(visibility), link=link)
         claimed = (await self._rows.claim({turn: message}, owner="me", now=at, until=at + timedelta(1)))[turn]
         await self._rows.start(claimed, owner="me", now=at)
         scope = default_scope(place, message.audience)
@@ -130,6 +131,23 @@ async def test_the_digest_begins_with_what_somebody_complained_of(team: Team) ->
     turn = await team.asks("wrong", missed=False)
     await Votes(team.engine).put(Feedback(turn, "U9", "down", at=MONDAY - timedelta(hours=1)), "team")
     assert [group.question for group in (await team.digest()).groups] == ["wrong", "unknown", "doubted"]
+
+
+async def test_what_goes_on_from_another_question_is_read_and_searched_with_it(team: Team) -> None:
+    first = await team.asks("有給休暇は何日ですか？", missed=False)
+    await team.asks("課長は秘密です", "U2", missed=False, visibility="private", thread=first)
+    await team.asks("契約社員だとどうなりますか", "U2", thread=first)
+    (group,) = (await team.digest()).groups
+    assert (group.question, group.before) == ("契約社員だとどうなりますか", "有給休暇は何日ですか？")
+    assert team.searched[-1][0] == "有給休暇は何日ですか？ → 契約社員だとどうなりますか"
+    shown = card(await team.digest(), "ja", UTC).rows[0]
+    assert shown.text == "1. 契約社員だとどうなりますか"
+    assert shown.details[1] == "前の質問: 「有給休暇は何日ですか？」"
+    assert shown.sources[1] == first and len(shown.sources) == len(shown.details)
+    assert "秘密" not in str(shown)
+    await TurnStore(team.engine).delete(Incoming(GENERAL, first, first, "U1", "", Audience("public")), now=MONDAY)
+    (group,) = (await team.digest()).groups
+    assert group.before == "" and team.searched[-1][0] == "契約社員だとどうなりますか"
 
 
 async def test_totals_are_compared_with_the_week_before(team: Team) -> None:
@@ -236,6 +254,13 @@ async def test_what_was_asked_most_is_said_whether_it_was_answered_or_not(team: 
     await Votes(team.engine).put(Feedback(newest, "U9", "down", at=MONDAY - timedelta(hours=1)), "team")
     assert (await team.digest()).totals.sure == 11
     assert not (await team.digest(Readers(frozenset({EVERYONE})))).most  # where outsiders read along
+
+
+async def test_what_goes_on_from_other_questions_is_not_what_was_asked_most(team: Team) -> None:
+    for first in ("有給休暇は何日ですか？", "出張の日当はいくらですか？"):
+        thread = await team.asks(first, missed=False)
+        await team.asks("契約社員だとどうなりますか", missed=False, thread=thread)
+    assert (await team.digest()).most == ()
 
 
 async def test_thanks_and_greetings_are_not_what_was_asked_most(team: Team) -> None:

@@ -43,10 +43,13 @@ class Team:
         at: datetime = NOW,
         place: Place = GENERAL,
         visibility: Visibility = "public",
+        thread: str = "",
     ) -> str:
         self._number += 1
         turn = f"{self._number:032}"
-        message = Incoming(place, turn, turn, by, text, Audience(visibility), link=f"https://t.example/{turn}")
+        message = Incoming(
+            place, thread or turn, turn, by, text, Audience(visibility), link=f"https://t.example/{turn}"
+        )
         held = (await self._rows.claim({turn: message}, owner="me", now=at, until=at))[turn]
         await self._rows.finish(held, answer, owner="me", steps=[], misses=(), now=at)
         return turn
@@ -73,6 +76,13 @@ async def test_three_people_who_ask_alike_make_it_a_miss(team: Team) -> None:
     assert (found.link, found.asked_at, found.scope) == (f"https://t.example/{last}", NOW, "team")
     await team.asks("経費の締切は？", "U1")
     assert await team.doubts.gather(NOW) == 1 and len(await team.listed()) == 5
+
+
+async def test_what_people_ask_after_other_questions_is_not_alike(team: Team) -> None:
+    for by, first in (("U1", "有給休暇は何日？"), ("U2", "出張の日当は？"), ("U3", "賞与は何月？")):
+        thread = await team.asks(first, by)
+        await team.asks("契約社員だとどうなりますか", by, thread=thread)
+    assert await team.doubts.gather(NOW) == 0
 
 
 async def test_the_digest_after_it_became_a_miss_has_all_who_asked_before(team: Team) -> None:

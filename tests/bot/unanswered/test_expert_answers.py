@@ -167,6 +167,18 @@ async def test_an_answer_to_both_is_the_teams_without_the_private_words(school: 
     }  # each their own
 
 
+async def test_what_a_private_question_goes_on_from_is_private_too(school: School) -> None:
+    team = await school.asked("When does the ferry start?")
+    first = "How long does the canary take?"
+    await school.asked(first, place=SECRET, visibility="private")
+    private = await school.asked("And for canary crews?", place=SECRET, visibility="private", after=2)
+    whole = f"{first} → And for canary crews?"
+    (known,) = await school.experts.questions([private], SECRET, PRIVATE)
+    assert known.whole == whole
+    await school.teach(team, private, closes=(private,), question=whole, **IN_SECRET)
+    assert list(await school.pairs()) == [TEAM] and "canary" not in (await school.text()).lower()
+
+
 async def test_a_question_that_was_closed_before_does_not_widen_an_answer(school: School) -> None:
     team = await school.asked("When does it start?")
     private = await school.asked("When does canary start?", place=SECRET, visibility="private")
