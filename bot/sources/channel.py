@@ -72,7 +72,7 @@ _FOUND_BY = Text(
 _TEAM = Text(en="everyone in the team", ja="チーム全員")
 _HERE = Text(en="the members of this channel", ja="このチャンネルのメンバー")
 _LEAVE_OUT = Text(
-    en="Whoever does not want to be found there: {command}", ja="自分の発言を検索対象にしたくない場合: {command}"
+    en="If you do not want what you say to be found: {command}", ja="自分の発言を検索対象にしたくない場合: {command}"
 )
 _OFF = {"slack": "/kotae history off", "discord": "/history"}
 

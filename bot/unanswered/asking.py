@@ -60,7 +60,7 @@ _ENOUGH = Text(
     ja="1 日に届けられる質問は {n} 件までです。ほかの質問は週次ダイジェストで届きます。",
 )
 _NOBODY = Text(
-    en="I know nobody whom I could ask. The question stays among the unanswered ones.",
+    en="I found nobody to ask. The question stays among the unanswered ones.",
     ja="聞ける担当者が見つかりませんでした。質問は未回答の一覧に残ります。",
 )
 _NOT_RUNNING = Text(
@@ -80,7 +80,7 @@ _TOLD = Text(
     ja="回答はこのスレッドにお知らせします。",
 )
 _ASK_AGAIN = Text(
-    en="Ask your question again later: it is answered by what they write.",
+    en="Ask your question again later: once they have written an answer, you get it.",
     ja="後でもう一度同じ質問をすると、その回答をお伝えします。",
 )
 _WAITS = Text(
@@ -105,23 +105,24 @@ _NO_PAGES = Text(
 _ASK_THEM = Text(en="Ask {name}", ja="{name} に聞く")
 
 _FROM = Text(
-    en="{name} asks this, and I was not sure of an answer.", ja="{name} さんの質問に、確実な回答ができませんでした。"
+    en="{name} asks this, and I was not sure of an answer.",
+    ja="{name} さんからの質問です。確実な回答ができませんでした。",
 )
 _FROM_SOMEBODY = Text(en="I was not sure of an answer to this.", ja="この質問に、確実な回答ができませんでした。")
 _NOTHING_FROM = Text(
-    en="{name} asks this, and I found nothing about it.", ja="{name} さんの質問に、答えが見つかりませんでした。"
+    en="{name} asks this, and I found nothing about it.", ja="{name} さんからの質問です。答えが見つかりませんでした。"
 )
 _NOTHING_FROM_SOMEBODY = Text(en="I found nothing about this.", ja="この質問の答えが見つかりませんでした。")
 _WHY: dict[Reason, Text] = {
     "owner": Text(
-        en="You are asked because you look after what lies closest.", ja="近い文書の担当者としてお聞きしています。"
+        en="You are asked because you look after the closest documents.", ja="近い文書の担当者としてお聞きしています。"
     ),
     "answered": Text(
         en="You are asked because you have answered something like it.",
         ja="似た質問に回答されたことがあるため、お聞きしています。",
     ),
 }
-_NOT_ANY_MORE = Text(en="Not to be asked any more: {command}", ja="今後このような質問を受け取らない場合: {command}")
+_NOT_ANY_MORE = Text(en="To stop being asked: {command}", ja="今後このような質問を受け取らない場合: {command}")
 _OPT_OUT = {"slack": "/kotae asks off", "discord": "/asks"}
 _PASSAGE = Text(en="“{text}” — {name} ({collection})", ja="「{text}」— {name}（{collection}）")
 _THREAD = Text(en="thread", ja="スレッド")

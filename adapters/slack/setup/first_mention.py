@@ -41,8 +41,9 @@ _SUBSCRIBE = Text(
 )
 _NOTHING = Text(en="No mention arrived within {minutes} minutes.", ja="{minutes} 分間、メンションは届きませんでした。")
 _WHY_NOT = Text(
-    en="Three things keep it away: the bot is not in the channel (/invite @{name}); Event Subscriptions is off or "
-    "without {event} (api.slack.com/apps → your app); another process runs with the same tokens and took it.",
+    en="There are three possible causes: the bot is not in the channel (/invite @{name}); Event "
+    "Subscriptions is off or without {event} (api.slack.com/apps → your app); another process with the "
+    "same tokens received it.",
     ja="考えられる原因は 3 つです。ボットがチャンネルに入っていない（/invite @{name}）、Event Subscriptions が無効か "
     "{event} がない（api.slack.com/apps → アプリ）、同じトークンで動いている別のプロセスが受け取った。",
 )

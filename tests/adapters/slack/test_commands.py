@@ -149,7 +149,7 @@ async def test_a_text_and_a_link_are_added_as_they_are_typed_and_a_gesture_that_
         assert any("**ben** (" in text and "@ann?" in text and "Under the mat. @channel" in text for text in kept)
 
         refused = await slack.command("/ingest", "https://example.com/page", "U1", "C1")
-        assert refused.payload == {"text": "This is no link to a message in Slack."}
+        assert refused.payload == {"text": "This is not a link to a message in Slack."}
         assert len(progress(slack)) == 1 and len(await here.data.documents.listed()) == 2
 
 

@@ -84,7 +84,7 @@ _FOLLOW_NAMES = {
 }
 _ROOM_CHOICE = Text(en="For everyone in this room:", ja="このルーム全体の設定:")
 _QUESTION_CHOICE = Text(en="For your next questions from this page:", ja="このページからの次回以降の質問の設定:")
-_CHOSEN = Text(en="Holds for your next questions from this page.", ja="このページからの次回以降の質問に適用します。")
+_CHOSEN = Text(en="Applies to your next questions from this page.", ja="このページからの次回以降の質問に適用します。")
 _KEPT = Text(en="Saved for this room.", ja="このルームの設定を保存しました。")
 _FILES = Text(en="Drop files here or choose them", ja="ファイルをここにドロップするか選択")
 _TOO_MUCH = Text(
