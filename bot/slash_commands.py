@@ -292,12 +292,13 @@ _CHOSEN = Text(en="{label}: {value} (chosen here)", ja="{label}: {value}（こ�
 _GENERAL = Text(en="{label}: {value}", ja="{label}: {value}")
 _ALL = Text(en="all", ja="すべて")
 _HOW = Text(
-    en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is live, verbose "
-    "or off, follow is thread (in its own threads the bot needs no mention), mentions, or posts (in a forum on "
-    "Discord each new post is a question, too).",
-    ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、steps は "
-    "live・verbose・off、follow は thread（自分のスレッドではメンション不要）、mentions、posts（Discord "
-    "のフォーラムで、新しい投稿をすべて質問として扱う）のいずれかです。",
+    en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is "
+    "live, verbose or off, follow is thread (in its own threads the bot needs no mention), mentions "
+    "(it always needs one), or posts (in a forum on Discord each new post is a question, too).",
+    ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、"
+    "steps は live・verbose・off、follow は thread（ボットのスレッドではメンション不要）、"
+    "mentions（つねにメンションが必要）、posts（Discord のフォーラムで、"
+    "新しい投稿をすべて質問として扱う）のいずれかです。",
 )
 _SAVED = Text(en="Saved.", ja="保存しました。")
 _NO_KEY = Text(

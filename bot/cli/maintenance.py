@@ -302,7 +302,7 @@ def reindex(
             "--set-aside",
             help=_(
                 "First move away what the database does not know, or nobody can read: nothing is deleted.",
-                "データベースが知らないものや読み込めないものを、削除せずに別のフォルダーへ移してから作り直します。",
+                "データベースに記録のないものや読み込めないものを、削除せずに別のフォルダーへ移してから作り直します。",
             ),
         ),
     ] = False,

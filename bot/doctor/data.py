@@ -280,7 +280,7 @@ async def indexed(settings: Settings) -> int:
 
 # -- the search index -------------------------------------------------------------------------------------------------
 
-_SAID = Text(en="The running Kotae says of {part}: {why}", ja="動いている Kotae から（{part}）: {why}")
+_SAID = Text(en="The running Kotae says of {part}: {why}", ja="動いている Kotae によると（{part}）: {why}")
 _AS_SAID = Text(
     en="Do what it says, or see the finding of that part; then run kotae doctor again.",
     ja="その内容か、該当の項目に従って直してから、もう一度 kotae doctor を実行してください。",

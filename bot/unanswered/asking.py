@@ -69,11 +69,11 @@ _NOT_RUNNING = Text(
 )
 _ASKED = Text(
     en="I have asked {name}. {told}",
-    ja="{name} に質問を届けました。{told}",
+    ja="{name}に質問を届けました。{told}",
 )
 _ALREADY = Text(
     en="{name} has been asked this already. {told}",
-    ja="この質問はすでに {name} に届いています。{told}",
+    ja="この質問はすでに {name}に届いています。{told}",
 )
 _TOLD = Text(
     en="You will read the answer in this thread.",
@@ -85,16 +85,16 @@ _ASK_AGAIN = Text(
 )
 _WAITS = Text(
     en="It is night for {name}: the question waits until {time} ({zone}).",
-    ja="{name} は夜間のため、{time}（{zone}）まで待ってから届けます。",
+    ja="{name}は夜間のため、{time}（{zone}）まで待ってから届けます。",
 )
 _SEND_NOW = Text(en="Send it now", ja="今すぐ届ける")
 _CONFIRM = Text(
     en="{name} would read your question “{question}”, a link to this thread, and {pages}. Nobody else gets it.",
-    ja="{name} に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。ほかの人には届きません。",
+    ja="{name}に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。ほかの人には届きません。",
 )
 _CONFIRM_CHANNEL = Text(
     en="Everyone in {name} would read your question “{question}”, a link to this thread, and {pages}.",
-    ja="{name} の全員に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。",
+    ja="{name}の全員に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。",
 )
 _PAGES = Text(
     en="the closest passages that may be read there, such as of {names}", ja="そこで読める近い文書（{names} など）"
@@ -102,7 +102,7 @@ _PAGES = Text(
 _NO_PAGES = Text(
     en="the closest passages that may be read there, if there are any", ja="そこで読める近い文書（あれば）"
 )
-_ASK_THEM = Text(en="Ask {name}", ja="{name} に聞く")
+_ASK_THEM = Text(en="Ask {name}", ja="{name}に聞く")
 
 _FROM = Text(
     en="{name} asks this, and I was not sure of an answer.",
@@ -472,8 +472,8 @@ def _said(what: Text, name: Text | str, place: Place) -> AskReply:
 
 
 def _called(to: Recipient) -> Text:
-    """The name in a sentence."""
-    return Text(en=to.name, ja=to.name if to.name.startswith("#") else f"{to.name} さん")
+    """The name in a sentence; in Japanese also what parts it from the particle behind it."""
+    return Text(en=to.name, ja=f"{to.name} " if to.name.startswith("#") else f"{to.name} さん")
 
 
 def _may_go_to(to: Recipient, question: Question, place: Place) -> bool:

@@ -188,7 +188,7 @@ async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) 
 
         for text in (f"{link} {link}1", f"@everyone {'long ' * 30}{link}"):
             refused = await adds(text=text)
-            assert "one at a time" in refused and "You gave:" in refused and link[8:] in refused.replace("\\", "")
+            assert "one at a time" in refused and "You entered:" in refused and link[8:] in refused.replace("\\", "")
         assert "not a link to a message" in await adds(text="https://example.com/page")
         assert "not a link to a message" in await adds(link="the page")
         assert len(await rows(here)) == 1
