@@ -36,12 +36,10 @@ _ADDRESS = Text(
     en="Address, such as https://github.com/team/handbook; of a channel: slack:C0123456789",
     ja="アドレス（例: https://github.com/team/handbook、チャンネルは slack:C0123456789）",
 )
-_NAME = Text(en="Name (empty: the end of the address)", ja="名前（空欄: アドレスの末尾）")
-_BRANCH = Text(
-    en="Branch of a repository (empty: its default branch)", ja="リポジトリのブランチ（空欄: 既定のブランチ）"
-)
-_FOLDER = Text(en="Only this folder of a repository (empty: all)", ja="リポジトリのこのフォルダーだけ（空欄: すべて）")
-_COLLECTION = Text(en="Collection (empty: the same as the name)", ja="コレクション（空欄: 名前と同じ）")
+_NAME = Text(en="Name (empty: from the address)", ja="名前（空欄: アドレスの末尾）")
+_BRANCH = Text(en="Git branch (empty: the default)", ja="git のブランチ（空欄: 既定）")
+_FOLDER = Text(en="Folder in git (empty: all)", ja="git 内のフォルダー（空欄: すべて）")
+_COLLECTION = Text(en="Collection (empty: as the name)", ja="コレクション（空欄: 名前と同じ）")
 _SYNC, _PAUSE = Text(en="Sync now", ja="いま同期"), Text(en="Pause", ja="一時停止")
 _RESUME, _REMOVE = Text(en="Resume", ja="再開"), Text(en="Remove", ja="削除")
 _FORGET, _KEEP = Text(en="Forget what is gone", ja="なくなったページの文書を削除"), Text(en="Keep it", ja="残す")
