@@ -28,7 +28,7 @@ _CLOSEST = re.compile(  # a page's name may have stops of its own
 )
 
 _MODEL_FAILED = Text(
-    en="Sorry, I could not answer: {reason}. Please try again later.",
+    en="Sorry, I could not answer because of the language model: {reason}. Please try again later.",
     ja="申し訳ありません。{reason}ため、お答えできませんでした。しばらくしてからもう一度お試しください。",
 )
 SEARCH_FAILED = Text(

@@ -75,7 +75,7 @@ _TAGGED = re.compile(r"\A\s*<(?P<tag>answer|response)>(?P<inside>.*?)(?:</(?P=ta
 _FIELDS = re.compile(r"(?:```(?:json)?\s*)?(?P<object>\{[^{}]*\})(?:\s*```)?\Z")
 _CUT_OBJECT = re.compile(r'\A\s*\{\s*"(?:answer|response)"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
 _NOT_REVIEWED = Text(
-    en="The draft could not be reviewed; only the check in code was made.",
+    en="The draft could not be reviewed; only the automatic check was made.",
     ja="回答案の見直しはできませんでした。プログラムによる照合だけを行いました。",
 )
 

@@ -91,7 +91,7 @@ _NAMES: dict[str, Name] = {normalise(alias): name for alias, name in _ALIASES.it
 _HELP: dict[str, Text] = {
     "search": Text(en="/kotae search <words>: search the documents", ja="/kotae search <語句>：文書を検索します"),
     "collections": Text(
-        en="/kotae collections: what the documents are about", ja="/kotae collections：コレクションの一覧"
+        en="/kotae collections: the collections, and what they are about", ja="/kotae collections：コレクションの一覧"
     ),
     "documents": Text(
         en="/kotae documents [collection]: the documents, the latest first",
@@ -121,8 +121,8 @@ _HELP: dict[str, Text] = {
         ja="/kotae digest [post]：未回答の質問のまとめ。post でダイジェストのチャンネルに今すぐ投稿します（編集者）",
     ),
     "sources": Text(
-        en="/kotae sources [follow | sync|pause|resume <name> [forget|keep]]: what documents follow; follow: this "
-        "channel, too",
+        en="/kotae sources [follow | sync|pause|resume <name> [forget|keep]]: the sources that documents "
+        "follow; follow adds this channel",
         ja="/kotae sources [follow | sync|pause|resume <名前> [forget|keep]]：文書の同期元の一覧と操作。"
         "follow でこのチャンネルの会話を追加します",
     ),
@@ -131,7 +131,7 @@ _HELP: dict[str, Text] = {
         ja="/kotae history [on|off]：チャンネルでの自分の発言を検索対象にしてよいかどうか",
     ),
     "settings": Text(
-        en="/kotae settings [model|strategy|steps|collections|follow <value or reset>]: what holds in this channel",
+        en="/kotae settings [model|strategy|steps|collections|follow <value or reset>]: the settings of this channel",
         ja="/kotae settings [model|strategy|steps|collections|follow <値か reset>]：このチャンネルの設定",
     ),
 }
@@ -183,9 +183,10 @@ _RELEVANCE = Text(en="{collection}, relevance {relevance:.2f}", ja="{collection}
 _OPEN = Text(en="open", ja="開く")
 _THREAD = Text(en="thread", ja="スレッド")
 _NO_SOURCES = Text(
-    en="Nothing is followed yet. An editor can add folders with `kotae source add`, and repositories on the page "
-    "Sources too.",
-    ja="まだ同期元がありません。編集者は kotae source add でフォルダーを、「同期元」ページでリポジトリも追加できます。",
+    en="Nothing is followed yet. An editor can add folders with `kotae source add`, and repositories, "
+    "websites and channels on the page Sources.",
+    ja="同期元はまだありません。編集者は、フォルダーを `kotae source add` で、リポジトリ・ウェブサイト・"
+    "チャンネルを「同期元」ページで追加できます。",
 )
 _NO_COLLECTIONS = Text(en="There are no collections yet.", ja="コレクションはまだありません。")
 _NO_DOCUMENTS = Text(en="There are no documents here yet.", ja="ここで読める文書はまだありません。")
@@ -229,8 +230,8 @@ _NOT_YOURS_TO_GIVE = Text(
     ja="「{name}」の担当者を変更できるのは、登録した本人か編集者だけです。",
 )
 _NOT_ASKABLE = Text(
-    en="“{who}” is no active member of the team whom I could ask. Mention the person, or give slack:<id> or "
-    "discord:<id>.",
+    en="I cannot bring questions to “{who}”, who is not an active member of the team. Mention the person, "
+    "or give slack:<id> or discord:<id>.",
     ja="「{who}」は、質問を届けられるメンバーではありません。メンションするか、slack:<ID> または discord:<ID> "
     "で指定してください。",
 )
@@ -242,7 +243,7 @@ _HEARD = Text(
 )
 _NOT_HEARD = Text(en="Nothing that you say in channels is found.", ja="チャンネルでの発言は検索対象になりません。")
 _FOLLOWED = Text(
-    en="“{name}” is followed: threads become findable as they are read.",
+    en="“{name}” is followed now. Each of its threads can be found once it has been read.",
     ja="「{name}」を追加しました。スレッドを順に読み込み、検索できるようにします。",
 )
 _ON, _OFF = frozenset({"on", "オン"}), frozenset({"off", "オフ"})
@@ -291,12 +292,13 @@ _CHOSEN = Text(en="{label}: {value} (chosen here)", ja="{label}: {value}（こ�
 _GENERAL = Text(en="{label}: {value}", ja="{label}: {value}")
 _ALL = Text(en="all", ja="すべて")
 _HOW = Text(
-    en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is live, verbose "
-    "or off, follow is thread (in its own threads the bot needs no mention), mentions, or posts (in a forum on "
-    "Discord each new post is a question, too).",
-    ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、steps は "
-    "live・verbose・off、follow は thread（自分のスレッドではメンション不要）、mentions、posts（Discord "
-    "のフォーラムで、新しい投稿をすべて質問として扱う）のいずれかです。",
+    en="Change with /kotae settings <name> <value>, or reset; strategy is react or synthesis, steps is "
+    "live, verbose or off, follow is thread (in its own threads the bot needs no mention), mentions "
+    "(it always needs one), or posts (in a forum on Discord each new post is a question, too).",
+    ja="変更: /kotae settings <名前> <値>（元に戻すには reset）。strategy は react か synthesis、"
+    "steps は live・verbose・off、follow は thread（ボットのスレッドではメンション不要）、"
+    "mentions（つねにメンションが必要）、posts（Discord のフォーラムで、"
+    "新しい投稿をすべて質問として扱う）のいずれかです。",
 )
 _SAVED = Text(en="Saved.", ja="保存しました。")
 _NO_KEY = Text(

@@ -43,7 +43,7 @@ SYNCED = Text(
     ja="{name}: {pages} ページ（追加 {added}、更新 {replaced}、名前の変更 {renamed}、削除 {removed}）",
 )
 MANY_GONE = Text(
-    en="Of “{name}” {gone} pages were gone at once; nothing of them was removed.",
+    en="“{name}”: {gone} pages were gone at once; none of their documents was removed.",
     ja="「{name}」で {gone} ページが一度になくなりました。文書はまだ削除していません。",
 )
 IF_MEANT = Text(

@@ -76,8 +76,9 @@ HERE_SECONDS = 3.0  # for the servers to be told, after which the bot counts as 
 _NO_CONTENT = Text(
     en="Discord shows me only messages that mention me, so please mention me to go on. Whoever runs me can change that "
     "with the Message Content Intent.",
-    ja="Discord の設定により、メンションのないメッセージは読めません。続けて質問するときもメンションしてください。"
-    "管理者は Message Content Intent を有効にすると、これを変えられます。",
+    ja="Discord の設定により、メンションのないメッセージは読めません。"
+    "続けて質問するときもメンションしてください。管理者が Message Content Intent を有効にすると、"
+    "メンションなしでも続けられます。",
 )
 STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries to claim a question
 

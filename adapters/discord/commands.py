@@ -172,7 +172,7 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
         ("asks", "Whether questions may be brought to you"),
         ("質問", "自分に質問を届けてよいかを表示・変更します"),
     )
-    @_options(allowed=("許可", "May they?", "届けてよいか"))
+    @_options(allowed=("許可", "Whether they may be brought to you", "届けてよいか"))
     async def asks(gesture: Gesture, allowed: bool | None = None) -> None:
         show(gesture, "asks", "" if allowed is None else "on" if allowed else "off")
 
@@ -181,7 +181,7 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
         ("history", "Whether what you say in channels may be found"),
         ("履歴", "チャンネルでの自分の発言を検索対象にしてよいかを表示・変更します"),
     )
-    @_options(allowed=("許可", "May it?", "検索対象にしてよいか"))
+    @_options(allowed=("許可", "Whether it may be found", "検索対象にしてよいか"))
     async def history(gesture: Gesture, allowed: bool | None = None) -> None:
         show(gesture, "history", "" if allowed is None else "on" if allowed else "off")
 
@@ -212,13 +212,13 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
 
     @_command(
         tree,
-        ("sources", "Folders, repositories and sites that documents follow"),
-        ("同期元", "文書の同期元（フォルダーなど）を表示します"),
+        ("sources", "Folders, repositories, websites and channels that documents follow"),
+        ("同期元", "文書の同期元（フォルダー、チャンネルなど）を表示・操作します"),
     )
     @_options(
         action=("操作", "What to do (editors)", "操作（編集者のみ）"),
         source=("同期元", "The source's name", "同期元の名前"),
-        gone=("消えたページ", "What becomes of pages that are gone", "なくなったページの文書の扱い"),
+        gone=("なくなったページ", "What becomes of pages that are gone", "なくなったページの文書の扱い"),
     )
     @app_commands.choices(
         action=[
@@ -239,7 +239,7 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
 
     @_command(
         tree,
-        ("settings", "What holds in this channel, and how to change it"),
+        ("settings", "Show or change the settings of this channel"),
         ("設定", "このチャンネルの設定を表示・変更します"),
     )
     @app_commands.default_permissions(manage_messages=True)  # it changes what everybody there sees
@@ -267,7 +267,11 @@ def _register_cards(tree: Tree, context: DiscordContext, gestures: Interactions,
     async def usage(gesture: Gesture) -> None:
         show(gesture, "help")
 
-    @_command(tree, ("collections", "What the documents are about"), ("コレクション", "コレクションの一覧を表示します"))
+    @_command(
+        tree,
+        ("collections", "The collections, and what they are about"),
+        ("コレクション", "コレクションの一覧を表示します"),
+    )
     async def all_collections(gesture: Gesture) -> None:
         show(gesture, "collections")
 

@@ -47,8 +47,8 @@ EVERY_SECONDS = 1.5  # between two edits
 _ROOM = 150  # for what stands under the verdicts
 
 _UNREACHABLE = Text(
-    en="Discord could not be asked ({code}). Try again later.",
-    ja="Discord に問い合わせできませんでした（{code}）。時間をおいてもう一度お試しください。",
+    en="Discord did not give the information ({code}). Try again later.",
+    ja="Discord から情報を取得できませんでした（{code}）。時間をおいてもう一度お試しください。",
 )
 
 Told = Callable[[Sequence[str]], Awaitable[None]]
@@ -173,7 +173,7 @@ _UNKNOWN = Text(
     ja="このチャンネルを誰が見ているのか確認できません。私に「チャンネルを見る」権限を付けてからもう一度お試しください。",
 )
 _REFUSALS = Refusals(ingestion.MEMBERS, _OUTSIDERS, _UNKNOWN)
-_NO_LINK = Text(en="This is no link to a message in Discord.", ja="Discord のメッセージへのリンクではありません。")
+_NO_LINK = Text(en="This is not a link to a message in Discord.", ja="Discord のメッセージへのリンクではありません。")
 _NO_MESSAGE = Text(
     en="That message is not there, or it is in a channel that you or I cannot read.",
     ja="そのメッセージは存在しないか、あなたか私が閲覧できないチャンネルにあります。",

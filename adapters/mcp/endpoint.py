@@ -16,8 +16,8 @@ from retrieval.i18n import Text
 PATH = "/mcp"
 
 _NO_TOKEN = Text(
-    en="Show a token of `kotae token add` as Authorization: Bearer.",
-    ja="kotae token add で発行したトークンを Authorization: Bearer で示してください。",
+    en="Send a token from `kotae token add` as “Authorization: Bearer …”.",
+    ja="`kotae token add` で発行したトークンを「Authorization: Bearer …」で送ってください。",
 )
 _asking: ContextVar[ProgramToken] = ContextVar("asking")
 

@@ -38,7 +38,7 @@ _SHADOWED = Text(
     ja="環境変数にも {names} があり、.env より優先されます。環境変数のほうを外してください。",
 )
 _LEFT = Text(
-    en="Something is still to be put right (✗ above); kotae doctor checks it again.",
+    en="Something still has to be fixed (✗ above); kotae doctor checks it again.",
     ja="まだ直すところがあります（上の ✗）。kotae doctor でもう一度確認できます。",
 )
 _NEXT = Text(en="Next: {command}", ja="次のコマンド: {command}")

@@ -17,7 +17,7 @@ _UNKNOWN = Text(
     en="KOTAE_DIGEST_CHANNEL is “{channel}”: the bot sees no channel of that name.{near}",
     ja="KOTAE_DIGEST_CHANNEL の「{channel}」という名前のチャンネルは、ボットから見えません。{near}",
 )
-_NEAR = Text(en=" Those that it could be: {names}.", ja="候補: {names}。")
+_NEAR = Text(en=" It could be one of: {names}.", ja="候補: {names}。")
 _SEVERAL = Text(
     en="KOTAE_DIGEST_CHANNEL is “{channel}”, and several channels have that name: {names}. Set the id of one of them.",
     ja="KOTAE_DIGEST_CHANNEL の「{channel}」という名前のチャンネルが複数あります: {names}。どれか 1 つの ID "

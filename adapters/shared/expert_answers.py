@@ -100,7 +100,8 @@ PAGE_CHANGED = Text(
     ja="{asker} ご質問「{question}」への回答のもとになったページに変更がありました:",
 )
 NOT_HERE = Text(
-    en="Others can read this thread by now, and not the answer. Ask me again in a direct message.",
+    en="People who may not read the answer can read this thread now, so it is not shown here. Ask me "
+    "again in a direct message.",
     ja="このスレッドは、回答の閲覧権限がない人にも見えるようになったため、ここには表示しません。"
     "ダイレクトメッセージで、もう一度質問してください。",
 )

@@ -41,7 +41,7 @@ AMBIGUOUS = Text(
     ja="メッセージへのリンクを含む文章なので、リンク先のメッセージと文章のどちらを追加するのか判断できません。メッセージは"
     "リンクだけを 1 件ずつ指定してください。文章は、/ingest だけを送信すると開くフォームに貼り付けてください。",
 )
-GIVEN = Text(en="You gave:", ja="入力された内容:")
+GIVEN = Text(en="You entered:", ja="入力された内容:")
 FAILED = Text(
     en="Sorry, that could not be stored. Please try again.",
     ja="申し訳ありません。保存できませんでした。もう一度お試しください。",

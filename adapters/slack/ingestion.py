@@ -210,7 +210,7 @@ _UNKNOWN = Text(
     "で招待してからもう一度お試しください。",
 )
 _REFUSALS = Refusals(_MEMBERS, _OUTSIDERS, _UNKNOWN)
-_NO_LINK = Text(en="This is no link to a message in Slack.", ja="Slack のメッセージへのリンクではありません。")
+_NO_LINK = Text(en="This is not a link to a message in Slack.", ja="Slack のメッセージへのリンクではありません。")
 _NO_MESSAGE = Text(
     en="That message is not there, or it is in a channel that you or I am not in.",
     ja="そのメッセージは存在しないか、あなたか私が参加していないチャンネルにあります。",

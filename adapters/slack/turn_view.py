@@ -47,7 +47,7 @@ _REFUSED = Text(
     ja="回答はできましたが、ここでは Slack に本文の投稿を拒否されました（コード {code}）。"
     "ダイレクトメッセージで質問するか、管理者に確認してください。",
 )
-_DELETED = Text(en="This answer went with its question.", ja="質問とともに削除されました。")
+_DELETED = Text(en="This answer was deleted together with its question.", ja="質問とともに削除されました。")
 _UNTITLED = Text(en="Deleted question", ja="削除された質問")
 _REVIEWING = Text(en="is reviewing its answer…", ja="回答を見直しています…")
 

@@ -16,19 +16,19 @@ HELP = Text(
 /ask                      bring the last question to a person who may know
 /ingest PATH              add a file or folder to the documents
 /unanswered               questions nobody could answer yet
-/help, /quit
+/help, /quit              show this list; leave
 Ctrl-C stops the running answer, Ctrl-D ends.""",
     ja="""\
-/new                      新しいスレッド（会話）を始めます
+/new                      新しいスレッド（会話）を開始
 /threads, /thread N       スレッドの一覧と切り替え
-/sources [N]              直前の回答の出典。[N] で該当箇所を表示します
+/sources [N]              直前の回答の出典。番号を付けると該当箇所を表示
 /up                       直前の回答は役に立った
-/down [理由] [コメント]   役に立たなかった: 間違い・古い・不足・出典違い
-                          （wrong, outdated, incomplete, wrong_source でも可）
-/ask                      直前の質問を、答えられそうな担当者に届けます
-/ingest パス              ファイルやフォルダーを文書に追加します
+/down [理由] [コメント]   役に立たなかった（理由: 間違い・古い・不足・出典違い。
+                          wrong, outdated, incomplete, wrong_source でも可）
+/ask                      直前の質問を、答えられそうな担当者に届ける
+/ingest パス              ファイルやフォルダーを文書に追加
 /unanswered               未回答の質問
-/help, /quit
+/help, /quit              この一覧の表示、終了
 Ctrl-C で回答を中断、Ctrl-D で終了します。""",
 )
 INTERRUPTED = Text(
@@ -57,7 +57,7 @@ NO_QUESTION_YET = Text(
     en="There is no question in this thread to bring to anybody yet.",
     ja="このスレッドには、届けられる質問がまだありません。",
 )
-ASK_YES = Text(en="/ask yes: {offer}", ja="/ask yes：{offer}")
+ASK_YES = Text(en="/ask yes: {offer}", ja="/ask yes: {offer}")
 THANKS = Text(en="Thank you.", ja="ありがとうございます。")
 REPORTED = Text(
     en="Thank you. The question is now on the list of those to be answered better.",

@@ -48,7 +48,7 @@ _NEAR = Text(
     ja="近いページはこちらです：",
 )
 _BESIDE = Text(  # in one sentence that leads to what follows: the check would cite one that states something
-    en="Another page says something about it, too; see which one holds:",
+    en="Another page says something about it, too; check which one applies:",
     ja="ほかのページにも関連する記載があるため、どちらが有効かご確認ください：",
 )
 _MARKS = "Found: {found}\nSure: {sure}"

@@ -23,7 +23,7 @@ from retrieval.types import Hit, Passage
 NOT_CONFIRMED = Text(en=" (not confirmed in the sources)", ja="（※ 資料では確認できませんでした）")
 LEFT_OUT = Text(
     en="({n} {n:statement was|statements were} left out: the sources do not bear {n:it|them} out.)",
-    ja="（資料で裏づけられない記述を{n}件省きました。）",
+    ja="（資料で裏付けられない記述を {n} 件省きました。）",
 )
 
 # Reasons of objections. What is refuted is left out; what is in doubt stays, and is marked where nobody has judged it.

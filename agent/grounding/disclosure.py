@@ -27,7 +27,7 @@ _DISAGREE = {
 }
 _SIDE = Text(en="“{value}” in {marks}", ja="{marks} では「{value}」")
 _COUNTS = Text(
-    en=" What stands in a document ({marks}) holds against what was said in a channel.",
+    en=" A document ({marks}) takes precedence over what was said in a channel.",
     ja="チャンネルでの発言よりも、文書の内容（{marks}）が優先されます。",
 )
 _NEWEST = Text(en=" The most recent one is {mark} (updated {date}).", ja="最も新しい資料は {mark}（{date} 更新）です。")

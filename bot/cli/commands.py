@@ -55,7 +55,7 @@ cli = Commands(
     name="kotae",
     help=_(
         "A knowledge bot for team channels: it searches your documents and answers with sources.",
-        "チームのチャンネルのためのナレッジボットです。文書を検索し、出典を添えて答えます。",
+        "チームのチャンネルで質問に答えるナレッジボットです。文書を検索し、出典を添えて答えます。",
     ),
     no_args_is_help=True,
 )
@@ -63,7 +63,8 @@ cli = Commands(
 InCollections = Annotated[
     list[str] | None,
     typer.Option(
-        "--collection", help=_("Search only here; may be repeated.", "検索するコレクションです。複数指定できます。")
+        "--collection",
+        help=_("Search only this collection; may be repeated.", "検索するコレクションです。複数指定できます。"),
     ),
 ]
 InCollection = Annotated[str | None, typer.Option("--collection", help=_("The collection.", "コレクションです。"))]
@@ -226,7 +227,7 @@ def chat(as_json: AsJson = False) -> None:
     as_owner(work)
 
 
-@cli.command(help=_("Ask one question and watch the steps.", "質問をひとつして、考える過程を見ます。"))
+@cli.command(help=_("Ask one question and watch the steps.", "質問を 1 つ送り、途中経過と回答を表示します。"))
 def ask(
     question: Annotated[str, typer.Argument(help=_("The question.", "質問です。"))],
     as_json: AsJson = False,
@@ -295,10 +296,10 @@ def ingest(
 
 @cli.command(help=_("Search the documents.", "文書を検索します。"))
 def search(
-    query: Annotated[str, typer.Argument(help=_("What to look for.", "探すことばです。"))],
+    query: Annotated[str, typer.Argument(help=_("What to look for.", "検索する語句です。"))],
     collections: InCollections = None,
     mode: Annotated[str, typer.Option(help="hybrid | dense | sparse")] = "hybrid",
-    limit: Annotated[int, typer.Option(min=1, max=100, help=_("At most so many.", "最大の件数です。"))] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=100, help=_("At most this many.", "件数の上限です。"))] = 10,
     as_json: AsJson = False,
 ) -> None:
     if mode not in ("hybrid", "dense", "sparse"):
@@ -409,14 +410,16 @@ def delete(name: str, as_json: AsJson = False) -> None:
 # -- how it goes ----------------------------------------------------------------------------------------------------
 
 
-@cli.command(help=_("List the questions nobody could answer yet.", "まだ答えられていない質問の一覧です。"))
+@cli.command(help=_("List the questions nobody could answer yet.", "未回答の質問の一覧です。"))
 def unanswered(as_json: AsJson = False) -> None:
     show("unanswered", output.unanswered, as_json=as_json)
 
 
 answers_cli = Commands(
     invoke_without_command=True,
-    help=_("List what experts answered, correct it or take it back.", "専門家の回答の一覧・編集・取り消しです。"),
+    help=_(
+        "List what members answered; correct an answer or take it back.", "メンバーの回答の一覧・編集・取り消しです。"
+    ),
 )
 cli.add_typer(answers_cli, name="answers")
 
@@ -521,7 +524,7 @@ def evaluate(
     limit: Annotated[
         int | None,
         typer.Option(
-            min=1, help=_("Only so many queries, spread over the file.", "ファイル全体から選ぶ質問の数です。")
+            min=1, help=_("Only this many queries, spread over the file.", "ファイル全体から選ぶ質問の数です。")
         ),
     ] = None,
     as_json: AsJson = False,

@@ -91,7 +91,10 @@ def setup(
     signing_secret: Annotated[
         str | None,
         typer.Option(
-            help=_("Slack over HTTP: signing secret; - as above.", "HTTP で使う Slack の Signing Secret です。")
+            help=_(
+                "Slack over HTTP: signing secret; - as above.",
+                "HTTP で使う Slack の Signing Secret（- で標準入力から）。",
+            )
         ),
     ] = None,
     http: Annotated[
@@ -137,13 +140,24 @@ def setup(
             help=_("Channel for the weekly digest: its name or id.", "週次ダイジェストのチャンネルの名前か ID です。")
         ),
     ] = None,
-    timezone: Annotated[str | None, typer.Option(help=_("Such as Asia/Tokyo.", "Asia/Tokyo などの名前です。"))] = None,
-    language: Annotated[str | None, typer.Option(help=_("Of the interface: ja, en.", "画面の言語です: ja、en"))] = None,
+    timezone: Annotated[
+        str | None, typer.Option(help=_("Time zone, such as Asia/Tokyo.", "タイムゾーンです（例: Asia/Tokyo）。"))
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help=_("Language of the interface: ja, en.", "画面の言語です: ja、en"))
+    ] = None,
     no_check: Annotated[
-        bool, typer.Option("--no-check", help=_("Do not ask the platform.", "プラットフォームに確認しません。"))
+        bool,
+        typer.Option(
+            "--no-check",
+            help=_(
+                "Save without checking the tokens at the platform.",
+                "トークンをプラットフォームに確認せずに保存します。",
+            ),
+        ),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help=_("Take every default, unasked.", "質問せず、すべて既定値にします。"))
+        bool, typer.Option("--yes", help=_("Ask nothing; take every default.", "質問せず、すべて既定値にします。"))
     ] = False,
     wait: Annotated[
         bool | None,
@@ -212,12 +226,12 @@ def setup(
 @cli.command(
     help=_(
         "Copy database and documents into one file, also while the bot runs. Settings are not in it.",
-        "データベースと文書を 1 つのファイルに控えます（起動中でも可）。設定は含みません。",
+        "データベースと文書を 1 つのファイルにバックアップします（起動中でも可）。設定は含みません。",
     )
 )
 def backup(
     target: Annotated[
-        Path, typer.Argument(help=_("A new file, or a folder for it.", "作るファイルか、置くフォルダーです。"))
+        Path, typer.Argument(help=_("A new file, or a folder for it.", "新しいファイルか、保存先のフォルダーです。"))
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -249,11 +263,11 @@ def backup(
 
 @cli.command(
     help=_(
-        "Make an empty home from a backup; the index is built anew.",
-        "控えから空のホームを復元し、インデックスを作り直します。",
+        "Restore a backup into an empty home; the index is built anew.",
+        "バックアップを空のホームに復元し、インデックスを作り直します。",
     )
 )
-def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "控えのファイルです。"))]) -> None:
+def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "バックアップのファイルです。"))]) -> None:
     from bot.app import make_embedder
     from bot.operations.restore import restore as bring_back
 
@@ -288,7 +302,7 @@ def reindex(
             "--set-aside",
             help=_(
                 "First move away what the database does not know, or nobody can read: nothing is deleted.",
-                "データベースが知らないものや読み込めないものを、削除せずに別のフォルダーへ移してから作り直します。",
+                "データベースに記録のないものや読み込めないものを、削除せずに別のフォルダーへ移してから作り直します。",
             ),
         ),
     ] = False,

@@ -123,9 +123,9 @@ _STATUS = {
     "added": Text(en="added", ja="追加"),
     "replaced": Text(en="replaced", ja="更新"),
     "unchanged": Text(en="unchanged", ja="変更なし"),
-    "refused": Text(en="refused", ja="対象外"),
+    "refused": Text(en="refused", ja="追加不可"),
 }
-_GONE = {False: Text(en="gone", ja="消失"), True: Text(en="forgotten", ja="削除")}
+_GONE = {False: Text(en="gone", ja="フォルダーになし"), True: Text(en="forgotten", ja="削除")}
 _CHUNKS = Text(en="{n} chunk{n:|s}", ja="{n} チャンク")
 
 
@@ -174,14 +174,14 @@ def collections(found: Json, language: Language) -> None:
 
 _NO_SOURCES = Text(
     en="Nothing is followed yet. Follow a folder or a repository with: kotae source add folder PATH",
-    ja="まだ同期元がありません。追加するには: kotae source add folder パス",
+    ja="同期元はまだありません。追加するには: kotae source add folder パス",
 )
 _SOURCE_ROW = Text(en="name,kind,collection,pages,last checked,state", ja="名前,種類,コレクション,ページ,最終確認,状態")
 _SOURCE_STATES = {
     "on": Text(en="on", ja="同期中"),
     "paused": Text(en="paused", ja="一時停止"),
     "asks": Text(
-        en="{gone} pages are gone: kotae source resume NAME --forget or --keep",
+        en="{gone} page{gone: is|s are} gone: kotae source resume NAME --forget or --keep",
         ja="{gone} ページがなくなりました: kotae source resume 名前 に --forget か --keep を付けてください",
     ),
 }
@@ -214,7 +214,9 @@ _NO_TOKENS = Text(
     en="There are no tokens. Make one with: kotae token add NAME",
     ja="トークンはありません。発行するには: kotae token add 名前",
 )
-_TOKEN_ROW = Text(en="name,reads,a minute,a day,last used,calls then", ja="名前,範囲,1 分,1 日,最終利用日,その日の回数")
+_TOKEN_ROW = Text(
+    en="name,reads,a minute,a day,last used,calls that day", ja="名前,範囲,1 分,1 日,最終利用日,その日の回数"
+)
 
 
 def tokens(found: Json, language: Language) -> None:
@@ -248,7 +250,7 @@ def search(found: Json, language: Language) -> None:
 
 
 _ANSWER_ROW = Text(en="Question,Answer,By,ID", ja="質問,回答,回答者,ID")
-_NO_ANSWERS = Text(en="No expert has answered anything yet.", ja="専門家の回答はまだありません。")
+_NO_ANSWERS = Text(en="No member has answered anything yet.", ja="メンバーの回答はまだありません。")
 _EDITED_BY = Text(en="{author}, edited by {editor}", ja="{author}、編集 {editor}")
 
 

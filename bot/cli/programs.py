@@ -62,13 +62,13 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     if audience not in ("team", "everyone"):
-        complain(_("--audience is team or everyone.", "--audience は team か everyone です。"), USAGE)
+        complain(_("--audience should be team or everyone.", "--audience は team か everyone にしてください。"), USAGE)
     said = Text(en="Its token, shown this once:\n{token}", ja="トークン（表示は一度だけです）:\n{token}")
     caps = {"per_minute": per_minute, "per_day": per_day}
     do("add_token", said, as_json=as_json, changes=False, name=name, audience=audience, **caps)
 
 
-@token_cli.command(help=_("Take a token away.", "トークンを無効にします。"))
+@token_cli.command(help=_("Revoke a token.", "トークンを無効にします。"))
 def revoke(name: Annotated[str, typer.Argument(help=_("The program's name.", "プログラムの名前です。"))]) -> None:
     do("revoke_token", Text(en="Revoked.", ja="無効にしました。"), changes=False, name=name)
 

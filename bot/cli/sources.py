@@ -55,12 +55,16 @@ def add(
         ),
     ],
     name: Annotated[
-        str, typer.Option("--name", help=_("Its name; else as the location ends.", "名前です（省略時は場所の末尾）。"))
+        str,
+        typer.Option(
+            "--name", help=_("Its name; without it, the last part of the location.", "名前です（省略時は場所の末尾）。")
+        ),
     ] = "",
     collection: Annotated[
         str,
         typer.Option(
-            "--collection", help=_("Its collection; else its name.", "コレクションです（省略時は名前と同じ）。")
+            "--collection",
+            help=_("Its collection; without it, the same as the name.", "コレクションです（省略時は名前と同じ）。"),
         ),
     ] = "",
     scope: InScope = TEAM,
@@ -69,10 +73,20 @@ def add(
         typer.Option("--every", help=_("How often to look: 30s, 10m, 1h, 1d.", "確認の間隔です（30s、10m、1h、1d）。")),
     ] = "",
     branch: Annotated[
-        str, typer.Option("--branch", help=_("Of a repository; else its own.", "リポジトリのブランチです。"))
+        str,
+        typer.Option(
+            "--branch",
+            help=_(
+                "Branch of a repository; without it, its default branch.",
+                "リポジトリのブランチです（省略時は既定のブランチ）。",
+            ),
+        ),
     ] = "",
     folder: Annotated[
-        str, typer.Option("--folder", help=_("Only what is below this.", "このフォルダーの下だけを同期します。"))
+        str,
+        typer.Option(
+            "--folder", help=_("Only this folder of a repository.", "リポジトリのこのフォルダーだけを同期します。")
+        ),
     ] = "",
     glob: Annotated[
         list[str] | None,
@@ -82,7 +96,10 @@ def add(
 ) -> None:
     if kind not in ("folder", "git", "website", "channel"):
         complain(
-            _("A source is a folder, git, website or channel.", "種類は folder、git、website、channel のどれかです。"),
+            _(
+                "The kind should be folder, git, website or channel.",
+                "種類は folder、git、website、channel のどれかにしてください。",
+            ),
             USAGE,
         )
     where = readable(location)
@@ -122,7 +139,7 @@ def add(
     with_home(work, changes=True)
 
 
-@source_cli.command(help=_("Look at a source now.", "いま同期します。"))
+@source_cli.command(help=_("Sync a source now.", "いま同期します。"))
 def sync(name: Name, as_json: AsJson = False) -> None:
     async def work(home: "Operations | Owner") -> int:
         return _told(await home("sync_source", name=readable(name)), as_json)
@@ -130,33 +147,39 @@ def sync(name: Name, as_json: AsJson = False) -> None:
     with_home(work, changes=True)
 
 
-@source_cli.command(help=_("Follow a source no more for now.", "同期を一時停止します。"))
+@source_cli.command(help=_("Pause a source.", "同期を一時停止します。"))
 def pause(name: Name) -> None:
     do("pause_source", Text(en="Paused.", ja="一時停止しました。"), name=name)
 
 
 @source_cli.command(
     help=_(
-        "Go on with a source; of one that asks, say what is to become of what is gone.",
+        "Resume a source; if it asks about pages that are gone, say what becomes of their documents.",
         "同期を再開します。確認待ちの場合は、なくなったページの扱いを指定します。",
     )
 )
 def resume(
     name: Name,
     forget: Annotated[
-        bool, typer.Option("--forget", help=_("Forget what is gone.", "なくなったページの文書を削除します。"))
+        bool,
+        typer.Option(
+            "--forget", help=_("Forget the documents of pages that are gone.", "なくなったページの文書を削除します。")
+        ),
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help=_("Keep what is gone.", "なくなったページの文書を残します。"))
+        bool,
+        typer.Option(
+            "--keep", help=_("Keep the documents of pages that are gone.", "なくなったページの文書を残します。")
+        ),
     ] = False,
 ) -> None:
     if forget and keep:
-        complain(_("Either --forget or --keep.", "--forget か --keep のどちらか一方です。"), USAGE)
+        complain(_("Give --forget or --keep, not both.", "--forget と --keep は同時に指定できません。"), USAGE)
     gone = "forget" if forget else "keep" if keep else ""
     do("resume_source", Text(en="Resumed.", ja="再開しました。"), name=name, gone=gone)
 
 
-@source_cli.command(help=_("Follow a source no more, and forget its documents.", "同期をやめ、その文書を削除します。"))
+@source_cli.command(help=_("Stop following a source, and forget its documents.", "同期をやめ、その文書を削除します。"))
 def remove(
     name: Name,
     keep: Annotated[bool, typer.Option("--keep", help=_("Keep its documents.", "文書は残します。"))] = False,
@@ -188,5 +211,11 @@ def _seconds(text: str) -> int | None:
     units = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
     number, unit = text[:-1], text[-1:]
     if not (number.isascii() and number.isdigit() and unit in units):
-        complain(_("--every is a time such as 30s, 10m, 1h or 1d.", "--every は 30s、10m、1h、1d の形です。"), USAGE)
+        complain(
+            _(
+                "--every should be a time such as 30s, 10m, 1h or 1d.",
+                "--every は 30s、10m、1h、1d のように指定してください。",
+            ),
+            USAGE,
+        )
     return int(number) * units[unit]

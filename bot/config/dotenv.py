@@ -37,7 +37,7 @@ _CANNOT_HOLD = Text(
     ja="{name} に改行か ${{…}} が含まれており、.env に書けません。何も変更していません。",
 )
 _MISREAD = Text(
-    en="{file} is written in a way that another value would be lost. Nothing was changed; please edit it by hand.",
+    en="{file} is written in such a way that another value would be lost. Nothing was changed; please edit it by hand.",
     ja="{file} の書き方では、ほかの値が失われるおそれがあります。何も変更していません。手で編集してください。",
 )
 

@@ -68,7 +68,7 @@ _MIGRATE = Text(
     en="Run kotae migrate; it makes a copy first.", ja="kotae migrate を実行してください。先にコピーが作られます。"
 )
 _OLDER = Text(
-    en="It is of revision {revision}; this version of Kotae wants {wanted}.",
+    en="It is of revision {revision}; this version of Kotae needs {wanted}.",
     ja="リビジョン {revision} のものです。このバージョンの Kotae には {wanted} が必要です。",
 )
 _NEWER = Text(
@@ -227,7 +227,7 @@ async def clock(settings: Settings) -> Sequence[Remark]:
 # -- the documents' Markdown ------------------------------------------------------------------------------------------
 
 _NONE = Text(en="There are none yet.", ja="まだありません。")
-_ADD = Text(en="Add some: kotae ingest PATH", ja="kotae ingest PATH で登録してください。")
+_ADD = Text(en="Add some: kotae ingest PATH", ja="kotae ingest パス で登録してください。")
 _LOST = Text(
     en="Of {all} document{all:|s} the kept text of {count} is missing or changed{names}. They are still found, but "
     "cannot be re-indexed.",
@@ -236,7 +236,7 @@ _LOST = Text(
 )
 _ADD_AGAIN = Text(
     en="Add these documents again (kotae ingest PATH), or restore a backup.",
-    ja="該当の文書を登録し直すか（kotae ingest PATH）、バックアップから復元してください。",
+    ja="該当の文書を登録し直すか（kotae ingest パス）、バックアップから復元してください。",
 )
 _EMPTY_COLLECTIONS = Text(
     en="KOTAE_COLLECTIONS names what no document is in, so nothing is found there: {names}.",
@@ -244,7 +244,7 @@ _EMPTY_COLLECTIONS = Text(
 )
 _NAME_OTHERS = Text(
     en="Correct the names in .env (kotae collections has them), or add documents: kotae ingest PATH --collection NAME",
-    ja=".env の名前を直すか（一覧は kotae collections）、文書を登録してください: kotae ingest PATH --collection NAME",
+    ja=".env の名前を直すか（一覧は kotae collections）、文書を登録してください: kotae ingest パス --collection 名前",
 )
 _GOOD_DOCUMENTS = Text(en="{count}, and the text of each is there.", ja="{count} 件、すべての本文があります。")
 
@@ -277,7 +277,7 @@ async def indexed(settings: Settings) -> int:
 
 # -- the search index -------------------------------------------------------------------------------------------------
 
-_SAID = Text(en="The running Kotae says of {part}: {why}", ja="動いている Kotae から（{part}）: {why}")
+_SAID = Text(en="The running Kotae says of {part}: {why}", ja="動いている Kotae によると（{part}）: {why}")
 _AS_SAID = Text(
     en="Do what it says, or see the finding of that part; then run kotae doctor again.",
     ja="その内容か、該当の項目に従って直してから、もう一度 kotae doctor を実行してください。",

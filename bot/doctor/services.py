@@ -285,7 +285,7 @@ _SAFETY = Text(
     ja="アカウントの安全設定を確認するか、別の KOTAE_MODEL を選んでください。",
 )
 _STRANGE = Text(
-    en="What answers for {name} does not speak as it should.", ja="{name} からの応答が正しい形式ではありません。"
+    en="The reply from {name} is not in the expected form.", ja="{name} からの応答が正しい形式ではありません。"
 )
 _WHOSE = Text(
     en="Check KOTAE_MODEL and the base address (GEMINI_BASE_URL, GEMINI_API_VERSION"
@@ -407,8 +407,8 @@ _NO_CHANNEL = Text(
     ja="KOTAE_DIGEST_CHANNEL が設定されていないため、ダイジェストはどこにも投稿されません。",
 )
 _CHANNEL = Text(
-    en="Set it to a channel's id in .env; kotae digest prints the digest at any time.",
-    ja=".env にチャンネルの ID を設定してください。kotae digest ではいつでも表示できます。",
+    en="Set it to a channel's name or id in .env; kotae digest prints the digest at any time.",
+    ja=".env にチャンネルの名前か ID を設定してください。kotae digest ではいつでも表示できます。",
 )
 _GOOD_DIGEST = Text(en="The next one is due {due} ({zone}).", ja="次回は {due}（{zone}）です。")
 

@@ -42,7 +42,7 @@ _FULL = Text(
     ja="読み込み待ちのファイルがすでに {n} 件あります。終わってから残りを追加してください。",
 )
 _NOBODY = Text(
-    en="“{who}” is nobody whom I could ask. Give slack:<member id> or discord:<user id>.",
+    en="I cannot bring questions to “{who}”. Give slack:<member id> or discord:<user id>.",
     ja="「{who}」には質問を届けられません。slack:<メンバー ID> または discord:<ユーザー ID> で指定してください。",
 )
 _GONE = Text(en="It is no longer there.", ja="すでに削除されています。")

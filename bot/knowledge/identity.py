@@ -40,15 +40,16 @@ _NO_NAME = Text(en="a home that has no identity yet", ja="識別情報がまだ�
 _FOREIGN = Text(
     en="The database {database} ({ours}) does not know {what} ({theirs}), so nothing was opened, changed or deleted."
     " Most likely DATABASE_URL or KOTAE_HOME is not what it was, or the database was lost.",
-    ja="データベース {database}（{ours}）は、{what}（{theirs}）を知りません。何も開かず、変更も削除もしていません。"
-    "DATABASE_URL か KOTAE_HOME が以前と違うか、データベースが失われた可能性があります。",
+    ja="データベース {database}（{ours}）に、{what}（{theirs}）の記録がありません。何も開かず、"
+    "変更も削除もしていません。DATABASE_URL か KOTAE_HOME が以前と違うか、"
+    "データベースが失われた可能性があります。",
 )
 _OLDER = Text(
     en="The database {database} ({ours}) is older than {what}: changes that it does not know were made after it. "
     "Nothing was"
     " changed or deleted. Most likely it is an old copy.",
-    ja="データベース {database}（{ours}）は {what} より古く、その後の変更を知りません。何も変更も削除もしていません。"
-    "古いコピーである可能性があります。",
+    ja="データベース {database}（{ours}）は {what} より古く、その後の変更が記録されていません。"
+    "何も変更も削除もしていません。古いコピーである可能性があります。",
 )
 _BACK = Text(
     en="Set DATABASE_URL and KOTAE_HOME back, or restore a backup into an empty KOTAE_HOME (kotae restore).",
@@ -72,8 +73,8 @@ _ASIDE = Text(
     " home, not deleted, and is found again only when somebody adds it again: its names and readers were in the other"
     " database.",
     ja="{before} `kotae reindex --set-aside` を実行すると、このデータベースで続けます。"
-    "データベースが知らない文書は削除せずに"
-    "ホーム内の別のフォルダーに移します。名前と公開範囲は元のデータベースにしかないため、登録し直すまで検索されません。",
+    "データベースに記録のない文書は削除せずにホーム内の別のフォルダーに移します。"
+    "名前と公開範囲は元のデータベースにしかないため、登録し直すまで検索されません。",
 )
 
 

@@ -53,9 +53,10 @@ _WHO = Text(
     ja="対象者は slack:U012AB3CD や discord:80351110224678912 のように プラットフォーム:ID で指定してください。",
 )
 _DONE = Text(
-    en="{who} is forgotten: {questions} question{questions:|s} with their answers, {votes} vote{votes:|s}, {searches} "
-    "search{searches:|es} and {lines} line{lines:|s} of the chat log were deleted; {documents} document{documents: "
-    "stays|s stay} without {documents:its|their} author, and the id is gone from {mentions} texts of others.",
+    en="{who} is forgotten: {questions} question{questions:|s} with {questions:its answer|their answers}, "
+    "{votes} vote{votes:|s}, {searches} search{searches:|es} and {lines} line{lines:|s} of the chat "
+    "log were deleted; {documents} document{documents: stays|s stay} without {documents:its|their} "
+    "author, and the id is gone from {mentions} text{mentions:|s} of others.",
     ja="{who} のデータを削除しました。質問と回答 {questions} 件、評価 {votes} 件、検索 {searches} 件、チャットログ "
     "{lines} 行を"
     "削除しました。文書 {documents} 件は登録者名を消して残し、ほかの人の文章 {mentions} 件から ID を消しました。",

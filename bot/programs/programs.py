@@ -36,10 +36,17 @@ _NAME = re.compile(r"[\w][\w .-]{0,59}")
 _AUDIENCES = {"team": Audience("public"), "everyone": Audience("outsiders")}
 
 _EDITORS = Text(en="Only an editor can give out tokens.", ja="トークンを発行できるのは編集者だけです。")
-_BAD_NAME = Text(en="“{name}” is no name for a token.", ja="「{name}」はトークンの名前として使えません。")
+_BAD_NAME = Text(
+    en="“{name}” cannot be a token's name. Begin with a letter or digit, and use only letters, digits, "
+    "spaces and . _ -, 60 at most.",
+    ja="「{name}」はトークンの名前として使えません。文字か数字で始め、文字・数字・空白・「.」「_」「-」"
+    "だけで 60 文字以内にしてください。",
+)
 _THERE = Text(en="There is a token “{name}” already.", ja="トークン「{name}」はすでにあります。")
 _NONE = Text(en="There is no token “{name}”.", ja="トークン「{name}」はありません。")
-_CAPS = Text(en="A cap is a number from 1 to 1,000,000.", ja="上限は 1 から 1,000,000 の数で指定してください。")
+_CAPS = Text(
+    en="A limit should be a number from 1 to 1,000,000.", ja="上限は 1 から 1,000,000 の数で指定してください。"
+)
 _TOO_MANY = Text(
     en="This token may ask {n} times a minute. Try again in {seconds} s.",
     ja="このトークンの上限は 1 分に {n} 回です。{seconds} 秒後にもう一度お試しください。",

@@ -58,7 +58,7 @@ _NOT_IN = Text(
 )
 _OUTSIDERS = Text(
     en="People from outside the team read {channel}. Resume this source once they do not, or remove it.",
-    ja="{channel} を社外の人も読めます。読めない状態に戻して同期を再開するか、同期元を削除してください。",
+    ja="{channel} を社外の人も読めます。社外の人が読めないようにしてから同期を再開するか、同期元を削除してください。",
 )
 _READERS = Text(en="Nobody can tell who reads {channel} now.", ja="{channel} を誰が読めるか、いまは確認できません。")
 _GONE = Text(en="The thread is not there any more.", ja="スレッドがありません。")
@@ -66,13 +66,13 @@ _TITLES = Text(en="This channel is a source of answers now", ja="このチャン
 _FOUND_BY = Text(
     en="Threads in which at least two people speak are found by {who} once whoever asked marks them with ✅, or they "
     "have been quiet for a day. What is edited or deleted here changes there, too.",
-    ja="2 人以上が話したスレッドは、質問した人が ✅ を付けるか、1 日発言がなければ、{who}の質問の検索対象になります。"
-    "ここでの編集や削除はそこにも反映されます。",
+    ja="2 人以上が話したスレッドは、質問した人が ✅ を付けるか、1 日発言がなければ、"
+    "{who}の質問の検索対象になります。ここでの編集や削除は、検索結果にも反映されます。",
 )
 _TEAM = Text(en="everyone in the team", ja="チーム全員")
 _HERE = Text(en="the members of this channel", ja="このチャンネルのメンバー")
 _LEAVE_OUT = Text(
-    en="Whoever does not want to be found there: {command}", ja="自分の発言を検索対象にしたくない場合: {command}"
+    en="If you do not want what you say to be found: {command}", ja="自分の発言を検索対象にしたくない場合: {command}"
 )
 _OFF = {"slack": "/kotae history off", "discord": "/history"}
 

@@ -60,7 +60,7 @@ _SECRET = Text(
     en="The address holds a password or token. Put it into KOTAE_GIT_TOKENS (host=token) and leave it out here.",
     ja="アドレスにパスワードまたはトークンが含まれています。KOTAE_GIT_TOKENS（ホスト=トークン）に設定し、ここからは除いてください。",
 )
-_NO_BRANCH = Text(en="“{branch}” is no name of a branch.", ja="「{branch}」はブランチ名として使えません。")
+_NO_BRANCH = Text(en="“{branch}” cannot be the name of a branch.", ja="「{branch}」はブランチ名として使えません。")
 _NOT_THERE = Text(en="The repository has no branch “{branch}”.", ja="リポジトリにブランチ「{branch}」がありません。")
 _EMPTY = Text(en="The repository is empty.", ja="リポジトリは空です。")
 _FAILED = Text(en="git could not read the repository: {why}", ja="git でリポジトリを読み込めませんでした: {why}")

@@ -51,7 +51,12 @@ _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 _ENDED = Text(en="a source that has been removed", ja="削除された同期元")
 _OTHERS = Text(en="a source that is shown to others", ja="ほかの人に公開されている同期元")
 _EDITORS = Text(en="Only an editor can change sources.", ja="同期元を変更できるのは編集者だけです。")
-_BAD_NAME = Text(en="“{name}” is no name for a source.", ja="「{name}」は同期元の名前として使えません。")
+_BAD_NAME = Text(
+    en="“{name}” cannot be a source's name. Begin with a letter or digit, and use only letters, digits, "
+    "spaces and . _ + -, 80 at most.",
+    ja="「{name}」は同期元の名前として使えません。文字か数字で始め、文字・数字・空白・「.」「_」「+」「-」"
+    "だけで 80 文字以内にしてください。",
+)
 _THERE = Text(en="There is a source “{name}” already.", ja="同期元「{name}」はすでにあります。")
 _NONE = Text(en="There is no source “{name}” here.", ja="同期元「{name}」はここにはありません。")
 _SCOPE = Text(en="“{scope}” is not a scope.", ja="「{scope}」は公開範囲として使えません。")

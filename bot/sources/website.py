@@ -63,7 +63,7 @@ _KINDS = {
 
 ADDRESS = Text(
     en="“{location}” is not the address of a website: https://…",
-    ja="「{location}」はウェブサイトのアドレスではありません。",
+    ja="「{location}」はウェブサイトのアドレスではありません。https://… の形で指定してください。",
 )
 _SECRET = Text(
     en="The address holds a name or password. Sites that ask for one are not read; leave it out.",

@@ -81,8 +81,9 @@ _UNREACHABLE = Text(
     ja="データベースに接続できないか、開けません。",
 )
 _TLS = Text(
-    en="The database cannot be reached over TLS as KOTAE_DATABASE_TLS wants it: it offers none, or its certificate is"
-    " not of an authority in KOTAE_DATABASE_CA (else of the system's), or not for this host.",
+    en="The database cannot be reached over TLS as KOTAE_DATABASE_TLS requires: the server offers no TLS, "
+    "or its certificate is not from an authority in KOTAE_DATABASE_CA (without it, the system's), or "
+    "not for this host.",
     ja="KOTAE_DATABASE_TLS の条件でデータベースに TLS 接続できません。サーバーが TLS に対応していないか、証明書が"
     " KOTAE_DATABASE_CA（未指定ならシステム）の認証局のものでないか、ホスト名が一致していません。",
 )

@@ -115,7 +115,7 @@ _AHEAD = Text(
     ja="ただいま質問が混み合っています（この質問の前に {n} 件）。順番にお答えします。",
 )
 _SLOW = Text(
-    en="Much is being asked at the moment, so this takes a little longer. It keeps its place.",
+    en="Many questions are being asked at the moment, so this takes a little longer. It keeps its place.",
     ja="ただいま混み合っているため、少し時間がかかっています。順番にお答えします。",
 )
 _CROWDED = Text(

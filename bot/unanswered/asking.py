@@ -60,7 +60,7 @@ _ENOUGH = Text(
     ja="1 日に届けられる質問は {n} 件までです。ほかの質問は週次ダイジェストで届きます。",
 )
 _NOBODY = Text(
-    en="I know nobody whom I could ask. The question stays among the unanswered ones.",
+    en="I found nobody to ask. The question stays among the unanswered ones.",
     ja="聞ける担当者が見つかりませんでした。質問は未回答の一覧に残ります。",
 )
 _NOT_RUNNING = Text(
@@ -69,32 +69,32 @@ _NOT_RUNNING = Text(
 )
 _ASKED = Text(
     en="I have asked {name}. {told}",
-    ja="{name} に質問を届けました。{told}",
+    ja="{name}に質問を届けました。{told}",
 )
 _ALREADY = Text(
     en="{name} has been asked this already. {told}",
-    ja="この質問はすでに {name} に届いています。{told}",
+    ja="この質問はすでに {name}に届いています。{told}",
 )
 _TOLD = Text(
     en="You will read the answer in this thread.",
     ja="回答はこのスレッドにお知らせします。",
 )
 _ASK_AGAIN = Text(
-    en="Ask your question again later: it is answered by what they write.",
+    en="Ask your question again later: once they have written an answer, you get it.",
     ja="後でもう一度同じ質問をすると、その回答をお伝えします。",
 )
 _WAITS = Text(
     en="It is night for {name}: the question waits until {time} ({zone}).",
-    ja="{name} は夜間のため、{time}（{zone}）まで待ってから届けます。",
+    ja="{name}は夜間のため、{time}（{zone}）まで待ってから届けます。",
 )
 _SEND_NOW = Text(en="Send it now", ja="今すぐ届ける")
 _CONFIRM = Text(
     en="{name} would read your question “{question}”, a link to this thread, and {pages}. Nobody else gets it.",
-    ja="{name} に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。ほかの人には届きません。",
+    ja="{name}に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。ほかの人には届きません。",
 )
 _CONFIRM_CHANNEL = Text(
     en="Everyone in {name} would read your question “{question}”, a link to this thread, and {pages}.",
-    ja="{name} の全員に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。",
+    ja="{name}の全員に、ご質問「{question}」とこのスレッドへのリンク、{pages}を届けます。",
 )
 _PAGES = Text(
     en="the closest passages that may be read there, such as of {names}", ja="そこで読める近い文書（{names} など）"
@@ -102,26 +102,27 @@ _PAGES = Text(
 _NO_PAGES = Text(
     en="the closest passages that may be read there, if there are any", ja="そこで読める近い文書（あれば）"
 )
-_ASK_THEM = Text(en="Ask {name}", ja="{name} に聞く")
+_ASK_THEM = Text(en="Ask {name}", ja="{name}に聞く")
 
 _FROM = Text(
-    en="{name} asks this, and I was not sure of an answer.", ja="{name} さんの質問に、確実な回答ができませんでした。"
+    en="{name} asks this, and I was not sure of an answer.",
+    ja="{name} さんからの質問です。確実な回答ができませんでした。",
 )
 _FROM_SOMEBODY = Text(en="I was not sure of an answer to this.", ja="この質問に、確実な回答ができませんでした。")
 _NOTHING_FROM = Text(
-    en="{name} asks this, and I found nothing about it.", ja="{name} さんの質問に、答えが見つかりませんでした。"
+    en="{name} asks this, and I found nothing about it.", ja="{name} さんからの質問です。答えが見つかりませんでした。"
 )
 _NOTHING_FROM_SOMEBODY = Text(en="I found nothing about this.", ja="この質問の答えが見つかりませんでした。")
 _WHY: dict[Reason, Text] = {
     "owner": Text(
-        en="You are asked because you look after what lies closest.", ja="近い文書の担当者としてお聞きしています。"
+        en="You are asked because you look after the closest documents.", ja="近い文書の担当者としてお聞きしています。"
     ),
     "answered": Text(
         en="You are asked because you have answered something like it.",
         ja="似た質問に回答されたことがあるため、お聞きしています。",
     ),
 }
-_NOT_ANY_MORE = Text(en="Not to be asked any more: {command}", ja="今後このような質問を受け取らない場合: {command}")
+_NOT_ANY_MORE = Text(en="To stop being asked: {command}", ja="今後このような質問を受け取らない場合: {command}")
 _OPT_OUT = {"slack": "/kotae asks off", "discord": "/asks"}
 _PASSAGE = Text(en="“{text}” — {name} ({collection})", ja="「{text}」— {name}（{collection}）")
 _THREAD = Text(en="thread", ja="スレッド")
@@ -473,8 +474,8 @@ def _said(what: Text, name: Text | str, place: Place) -> AskReply:
 
 
 def _called(to: Recipient) -> Text:
-    """The name in a sentence."""
-    return Text(en=to.name, ja=to.name if to.name.startswith("#") else f"{to.name} さん")
+    """The name in a sentence; in Japanese also what parts it from the particle behind it."""
+    return Text(en=to.name, ja=f"{to.name} " if to.name.startswith("#") else f"{to.name} さん")
 
 
 def _may_go_to(to: Recipient, question: Question, place: Place) -> bool:

@@ -41,10 +41,10 @@ _FIVE = Text(
     ja="スケジュールは 0 9 * * mon のような cron の 5 項目（分 時 日 月 曜日）です。{n} 項目あります。",
 )
 _WRONG = Text(
-    en="“{field}” is no {name} of a schedule. Use {what}.",
+    en="“{field}” is not a valid {name} in a schedule. Use {what}.",
     ja="「{field}」はスケジュールの{name}として使えません。{what}にしてください。",
 )
-_NEVER = Text(en="This schedule never comes: {text}.", ja="このスケジュールの日時は来ません: {text}")
+_NEVER = Text(en="No date ever fits this schedule: {text}.", ja="このスケジュールに当てはまる日時がありません: {text}")
 _NAMES = {
     "minute": (Text(en="minute", ja="分"), Text(en="0–59, such as 0 or */15", ja="0～59（例: 0、*/15）")),
     "hour": (Text(en="hour", ja="時"), Text(en="0–23, such as 9 or 9-17", ja="0～23（例: 9、9-17）")),

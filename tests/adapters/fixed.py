@@ -147,7 +147,7 @@ class FixedAsking:
         print(f"ask {turn} {actor.platform}:{actor.id} {place.channel} {choice!r}", file=sys.stderr)
         if choice == NOW:
             return AskReply(Text(en="I have asked Mika.", ja="美香 さんに質問を届けました。"))
-        waits = Text(en="It is night for Mika.", ja="美香 さんは夜間のため、朝まで待ちます。")
+        waits = Text(en="It is night for Mika.", ja="美香さんは夜間のため、朝まで待ちます。")
         return AskReply(waits, Text(en="Send it now", ja="今すぐ届ける"), NOW)
 
 

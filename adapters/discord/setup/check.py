@@ -49,7 +49,7 @@ _NETWORK = Text(
     ja="このマシンのネットワークと、設定していれば DISCORD_API_URL を確認してください。",
 )
 _STRANGE = Text(
-    en="What answers for Discord does not speak as it should.", ja="Discord からの応答が正しい形式ではありません。"
+    en="The reply from Discord is not in the expected form.", ja="Discord からの応答が正しい形式ではありません。"
 )
 _PROXY = Text(
     en="Something stands in between: a proxy, a sign-in page, or a wrong DISCORD_API_URL (it ends in /api/v10).",
@@ -120,7 +120,8 @@ _PERMIT = Text(
 )
 _BLIND = Text(en="{bot} sees no channel in {guild}.", ja="{bot} から見えるチャンネルが {guild} にひとつもありません。")
 _SHOW = Text(
-    en="Where people shall ask: Edit Channel → Permissions → add {bot} and allow View Channel and Send Messages.",
+    en="In each channel where people should ask: Edit Channel → Permissions → add {bot} and allow View "
+    "Channel and Send Messages.",
     ja="質問を受け付けるチャンネルの「チャンネルの編集 → 権限」に {bot} を追加し、「チャンネルを見る」と"
     "「メッセージを送信」を許可してください。",
 )

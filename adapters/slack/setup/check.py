@@ -114,11 +114,9 @@ _NEW_APP = Text(
     en="Rotation cannot be switched off; make a new app from the link that kotae setup slack shows.",
     ja="ローテーションは無効に戻せません。kotae setup slack が表示するリンクから新しいアプリを作ってください。",
 )
-_KIND = Text(
-    en="{name} holds a token of another kind than {wanted}.", ja="{name} に入っているのは{wanted}ではありません。"
-)
+_KIND = Text(en="{name} does not hold {wanted}.", ja="{name} に入っているのは{wanted}ではありません。")
 _NO_CONNECTIONS = Text(
-    en="SLACK_APP_TOKEN has not the scope connections:write.",
+    en="SLACK_APP_TOKEN lacks the scope connections:write.",
     ja="SLACK_APP_TOKEN にスコープ connections:write がありません。",
 )
 _NEW_APP_TOKEN = Text(
@@ -136,7 +134,7 @@ _NETWORK = Text(
     ja="このマシンのネットワークと、設定していれば SLACK_API_URL を確認してください。",
 )
 _STRANGE = Text(
-    en="What answers for Slack does not speak as it should.", ja="Slack からの応答が正しい形式ではありません。"
+    en="The reply from Slack is not in the expected form.", ja="Slack からの応答が正しい形式ではありません。"
 )
 _PROXY = Text(
     en="Something stands in between: a proxy, a sign-in page, or a wrong SLACK_API_URL (it ends in /api/).",

@@ -41,8 +41,9 @@ _SUBSCRIBE = Text(
 )
 _NOTHING = Text(en="No mention arrived within {minutes} minutes.", ja="{minutes} 分間、メンションは届きませんでした。")
 _WHY_NOT = Text(
-    en="Three things keep it away: the bot is not in the channel (/invite @{name}); Event Subscriptions is off or "
-    "without {event} (api.slack.com/apps → your app); another process runs with the same tokens and took it.",
+    en="There are three possible causes: the bot is not in the channel (/invite @{name}); Event "
+    "Subscriptions is off or without {event} (api.slack.com/apps → your app); another process with the "
+    "same tokens received it.",
     ja="考えられる原因は 3 つです。ボットがチャンネルに入っていない（/invite @{name}）、Event Subscriptions が無効か "
     "{event} がない（api.slack.com/apps → アプリ）、同じトークンで動いている別のプロセスが受け取った。",
 )
@@ -53,14 +54,15 @@ _BLOCKED = Text(
 )
 _REPLY = Text(
     en="I hear you. The set-up is done, but I am not running yet: I answer questions once `kotae run` is started.",
-    ja="聞こえています。設定は完了しましたが、まだ起動していません。`kotae run` を実行すると質問に答えます。",
+    ja="メンションを受け取りました。設定は完了しましたが、まだ起動していません。"
+    "`kotae run` を実行すると質問に答えます。",
 )
 _MUTE = Text(
     en="The mention has arrived, but the reply to it could not be posted ({code}).",
     ja="メンションは届きましたが、返信を投稿できませんでした（{code}）。",
 )
 _CHAT_WRITE = Text(
-    en="See that the scope chat:write is granted and that the bot may post in that channel.",
+    en="Check that the scope chat:write is granted and that the bot may post in that channel.",
     ja="スコープ chat:write があり、ボットがそのチャンネルに投稿できることを確認してください。",
 )
 

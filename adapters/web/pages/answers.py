@@ -39,7 +39,7 @@ _KINDS: Mapping[Kind, Text] = {
     "file": Text(en="rows of files", ja="ファイルの行"),
     "model": Text(en="the model", ja="モデルが作成"),
 }
-_CSV = Text(en="As a CSV file", ja="CSV で保存")
+_CSV = Text(en="Save as CSV", ja="CSV で保存")
 _WRITTEN = Text(en="written by {author} on {day}", ja="{author} が {day} に回答")
 _UNSIGNED = Text(en="written on {day}", ja="{day} に回答")
 _EDITED = Text(en="edited by {editor} on {day}", ja="{editor} が {day} に編集")
@@ -47,7 +47,7 @@ _ALSO = Text(en="also asked as", ja="ほかの聞き方")
 _OPEN = Text(en="Where it was answered", ja="回答した場所")
 _EDIT = Text(en="Edit", ja="編集")
 _UNTIL = Text(
-    en="If this file is added again with other words, those count.",
+    en="If this file is added again with a different text, that text replaces this one.",
     ja="このファイルが別の内容でもう一度登録されると、その内容が優先されます。",
 )
 _PUT = Text(en="Saved. It is found by these words from now on.", ja="保存しました。この内容で検索されます。")
@@ -209,7 +209,7 @@ class _Pairs:
                     dialog.close()
                     await self._fill()
 
-            buttons(dialog, SAVE, save, language)
+            buttons(dialog, SAVE, save, language).mark("save")
 
     async def _remove(self, one: ListedPair) -> None:
         language = self._who.language
@@ -249,7 +249,7 @@ class _Pairs:
                         dialog.close()
                         await self._fill()
 
-            buttons(dialog, SAVE, save, language)
+            buttons(dialog, SAVE, save, language).mark("save")
 
     async def _take_back(self, one: ExpertAnswer) -> None:
         language = self._who.language

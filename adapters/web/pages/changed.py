@@ -17,7 +17,7 @@ MOST = 20  # answers of a page that are named
 
 _TITLE = Text(en="Changed", ja="変更")
 _ABOUT = Text(
-    en="Pages that say something else now than when an answer cited them. The answers say so on top, where they stand.",
+    en="Pages that have changed since an answer cited them. Each of those answers now says so at its top.",
     ja="回答が引用したあとで、内容が変わったページです。該当する回答には、その場で先頭に変更点を表示しています。",
 )
 _OFF = Text(

@@ -111,7 +111,7 @@ _READ = Text(en="Who may read what", ja="誰が何を読めるか")
 _SCOPE, _GIVEN, _READERS = (
     Text(en="Scope", ja="公開範囲"),
     Text(en="Set for documents added in", ja="自動で設定される場所"),
-    Text(en="Found in answers at", ja="回答に使われる場所"),
+    Text(en="Used in answers in", ja="回答に使われる場所"),
 )
 _SCOPES: Sequence[tuple[str, Text, Text]] = (
     (

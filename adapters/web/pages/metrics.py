@@ -55,7 +55,7 @@ _TIMES = Text(en="Time to the answer", ja="回答までの時間")
 _SEARCHES = Text(en="Time of a search", ja="検索の時間")
 _RELEVANCE = Text(en="Best relevance of the answers", ja="回答の最高関連度の分布")
 _UNMEASURED = Text(
-    en="{n} of {whole} question{whole:|s} searched for nothing and are not in it.",
+    en="{n} of {whole} question{whole:|s} needed no search and {n:is|are} not included.",
     ja="質問 {whole} 件のうち、検索をしなかった {n} 件は含みません。",
 )
 _MISS_DAYS = Text(en="Misses by reason", ja="未解決の質問（理由別）")

@@ -20,12 +20,12 @@ from retrieval.i18n import Text
 
 _TITLE = Text(en="Sources", ja="同期元")
 _ABOUT = Text(
-    en="Documents that follow folders, git repositories, websites and channels by themselves: what is added, changed, "
-    "renamed or deleted there is so here, too.",
-    ja="フォルダー、git リポジトリ、ウェブサイト、チャンネルに自動で従う文書です。"
-    "追加・変更・名前の変更・削除がここにも反映されます。",
+    en="Documents that follow folders, git repositories, websites and channels by themselves: what is added, "
+    "changed, renamed or deleted there is updated here, too.",
+    ja="フォルダー、git リポジトリ、ウェブサイト、チャンネルと自動で同期する文書です。"
+    "同期元での追加・変更・名前の変更・削除が、ここにも反映されます。",
 )
-_NONE = Text(en="Nothing is followed yet.", ja="まだ同期元がありません。")
+_NONE = Text(en="Nothing is followed yet.", ja="同期元はまだありません。")
 _LOCAL = Text(
     en="Folders of this machine are added in the terminal: kotae source add folder PATH",
     ja="このマシンのフォルダーは、ターミナルの kotae source add folder パス で追加します。",
@@ -36,16 +36,16 @@ _ADDRESS = Text(
     en="Address, such as https://github.com/team/handbook; of a channel: slack:C0123456789",
     ja="アドレス（例: https://github.com/team/handbook、チャンネルは slack:C0123456789）",
 )
-_NAME = Text(en="Name (else as the address ends)", ja="名前（省略時はアドレスの末尾）")
-_BRANCH = Text(en="Branch of a repository (else its own)", ja="リポジトリのブランチ（省略可）")
-_FOLDER = Text(en="Only below this folder of a repository", ja="リポジトリのこのフォルダーの下だけ（省略可）")
-_COLLECTION = Text(en="Collection (else its name)", ja="コレクション（省略時は名前）")
+_NAME = Text(en="Name (empty: from the address)", ja="名前（空欄: アドレスの末尾）")
+_BRANCH = Text(en="Git branch (empty: the default)", ja="git のブランチ（空欄: 既定）")
+_FOLDER = Text(en="Folder in git (empty: all)", ja="git 内のフォルダー（空欄: すべて）")
+_COLLECTION = Text(en="Collection (empty: as the name)", ja="コレクション（空欄: 名前と同じ）")
 _SYNC, _PAUSE = Text(en="Sync now", ja="いま同期"), Text(en="Pause", ja="一時停止")
 _RESUME, _REMOVE = Text(en="Resume", ja="再開"), Text(en="Remove", ja="削除")
 _FORGET, _KEEP = Text(en="Forget what is gone", ja="なくなったページの文書を削除"), Text(en="Keep it", ja="残す")
 _SYNCING = Text(en="being synced …", ja="同期中…")
 _SURE = Text(
-    en="Follow “{name}” no more, and forget its {n} documents?",
+    en="Stop following “{name}” and forget its {n} document{n:|s}?",
     ja="「{name}」の同期をやめ、文書 {n} 件を削除しますか？",
 )
 _ADDED = Text(

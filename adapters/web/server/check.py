@@ -13,12 +13,12 @@ from retrieval.i18n import Text, filled
 WEB = Subject("web", Text(en="Browser and API", ja="ブラウザーと API"))
 
 _SERVED = Text(
-    en="A running Kotae has this home open; where it listens it says itself.",
+    en="Kotae is running on this home; it printed its address when it started.",
     ja="Kotae が起動中です。アドレスは起動時の表示を確認してください。",
 )
 _FREE = Text(en="kotae run can listen at {url}.", ja="kotae run は {url} で待ち受けできます。")
 _FIRST = Text(
-    en="Until then kotae run does not start. Correct it in .env, then run kotae doctor again.",
+    en="As it is, kotae run does not start. Correct it in .env, then run kotae doctor again.",
     ja="このままでは kotae run を起動できません。.env を直してから、もう一度 kotae doctor を実行してください。",
 )
 

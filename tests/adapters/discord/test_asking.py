@@ -93,7 +93,7 @@ async def test_who_is_no_member_is_not_asked(tmp_path: Path, who: str) -> None:
             with pytest.raises(LookupError):
                 await here.adapter.find(f"@{author}")
             await fake.presses("ann", answer.id, "Ask a person")
-            await fake.wait_for(lambda: whispered(fake, "ann", "I know nobody"))
+            await fake.wait_for(lambda: whispered(fake, "ann", "I found nobody"))
 
 
 async def test_in_a_private_channel_the_asker_confirms(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_an_owner_is_set_and_opts_out(tmp_path: Path) -> None:
         await fake.slash("asks", {"allowed": False}, "ben", GENERAL)
         await fake.wait_for(lambda: whispered(fake, "ben", "No questions are brought to you"))
         await fake.presses("ann", answer.id, "Ask a person")
-        await fake.wait_for(lambda: whispered(fake, "ann", "I know nobody"))
+        await fake.wait_for(lambda: whispered(fake, "ann", "I found nobody"))
         await fake.slash("owner", {"what": "refunds.md", "nobody": True}, "ann", GENERAL)
         await fake.wait_for(lambda: whispered(fake, "ann", "Nobody in particular"))
 

@@ -159,7 +159,7 @@ async def test_a_link_adds_a_message_with_its_thread_for_those_who_read_it(tmp_p
 
         assert "that you or I cannot read" in await adds(f"{base}/{secret}/{private}")
         assert "that you or I cannot read" in await adds(f"{base}/{GENERAL}/{int(private) + 1}")
-        assert "no link to a message" in await adds("https://example.com/page")
+        assert "not a link to a message" in await adds("https://example.com/page")
         assert "by itself" in await adds(f"{base}/{secret}/{private}", text="and this")
         assert "Possible: place:discord:" in await adds(f"{base}/{secret}/{private}", "ben", scope="team")
         assert await adds(f"{base}/{secret}/{private}", "ben") == STARTED
@@ -188,9 +188,9 @@ async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) 
 
         for text in (f"{link} {link}1", f"@everyone {'long ' * 30}{link}"):
             refused = await adds(text=text)
-            assert "one at a time" in refused and "You gave:" in refused and link[8:] in refused.replace("\\", "")
-        assert "no link to a message" in await adds(text="https://example.com/page")
-        assert "no link to a message" in await adds(link="the page")
+            assert "one at a time" in refused and "You entered:" in refused and link[8:] in refused.replace("\\", "")
+        assert "not a link to a message" in await adds(text="https://example.com/page")
+        assert "not a link to a message" in await adds(link="the page")
         assert len(await rows(here)) == 1
         await fake.slash("ingest", {}, "ben")
         await fake.submits("ben", {"text": f"see {link}"})  # where a text is asked for, it is one

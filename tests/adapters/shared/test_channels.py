@@ -23,7 +23,11 @@ def test_of_several_the_one_is_meant_that_the_bot_is_in() -> None:
 @pytest.mark.parametrize(
     ("wanted", "channels", "said"),
     [
-        ("genral", [GENERAL, QUIET], ("bot sees no channel", "could be: #general (C1)", "候補: #general (C1)。")),
+        (
+            "genral",
+            [GENERAL, QUIET],
+            ("bot sees no channel", "could be one of: #general (C1)", "候補: #general (C1)。"),
+        ),
         ("x", [GENERAL, QUIET, JAPANESE], ("#general (C1), #全般ＱＡ (C3).", "#general (C1)、#全般ＱＡ (C3)。")),
         ("x", [], ("of that name.", "見えません。")),
         ("x", [Named(f"C{n}", f"room-{n}") for n in range(9)], ("#room-4 (C4), +4.",)),

@@ -149,7 +149,7 @@ async def test_a_text_and_a_link_are_added_as_they_are_typed_and_a_gesture_that_
         assert any("**ben** (" in text and "@ann?" in text and "Under the mat. @channel" in text for text in kept)
 
         refused = await slack.command("/ingest", "https://example.com/page", "U1", "C1")
-        assert refused.payload == {"text": "This is no link to a message in Slack."}
+        assert refused.payload == {"text": "This is not a link to a message in Slack."}
         assert len(progress(slack)) == 1 and len(await here.data.documents.listed()) == 2
 
 
@@ -168,7 +168,7 @@ async def test_words_around_a_link_do_not_take_its_message_away(tmp_path: Path) 
 
         for text, words in ((f"{link} &lt;!here&gt; {link}1", "one at a time"), (f"{'long ' * 30}{link}", "the form")):
             refused = (await slack.command("/ingest", text, "U1", "C1")).payload
-            assert refused and words in refused["text"] and "You gave:" in refused["text"]
+            assert refused and words in refused["text"] and "You entered:" in refused["text"]
             assert text in refused["text"]  # nobody types it again, and it calls nobody
         assert len(progress(slack)) == 0 and len(await here.data.documents.listed()) == 1
 

@@ -613,14 +613,14 @@ async def test_another_page_that_may_say_otherwise_stands_beside_a_sure_one(
     assert not last.unsure
     assert last.text.split("\n\n")[:2] == ["The documents say:", f"**deploys-2024.md**\n> {OLD.text} [1]"]
     assert [one.document for one in last.citations] == ["deploys-2024.md", "deploys.md"][: 1 + shown]
-    beside = f"see which one holds:\n\n**deploys.md**\n> {NEW.text} [2]"
+    beside = f"check which one applies:\n\n**deploys.md**\n> {NEW.text} [2]"
     assert last.text.endswith(beside) is shown
 
 
 @pytest.mark.parametrize(
     ("question", "old", "new", "leads"),
     [
-        (FRIDAY, OLD, "Another page says something about deploys on Friday.", "see which one holds:"),
+        (FRIDAY, OLD, "Another page says something about deploys on Friday.", "check which one applies:"),
         (
             "金曜日にデプロイできますか",
             passage("旧.md", "金曜日はデプロイできません。", collection="handbook"),

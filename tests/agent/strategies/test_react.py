@@ -441,7 +441,7 @@ async def test_a_revision_is_held_against_the_passages_too() -> None:
 async def test_a_review_that_fails_leaves_the_draft_and_says_so(failure: ModelError) -> None:
     model = ScriptedModel(look("refund"), Reply(text="30 days. [1] It costs $20. [1]"), failure)
     steps = await events(model, "How long do refunds take?", Searches(REFUNDS))
-    assert steps[-2] == Reflected("keep", "The draft could not be reviewed; only the check in code was made.")
+    assert steps[-2] == Reflected("keep", "The draft could not be reviewed; only the automatic check was made.")
     assert answer_of(steps).text == f"30 days. [1]\n\n{LEFT_OUT.to('en', n=1)}"
     assert answer_of(steps).unsure
 

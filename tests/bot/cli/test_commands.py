@@ -175,9 +175,9 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path, warm: Warm) -> Non
     (folder / "harbour.md").write_text("# Harbour\n\nShips moor at pier nine until midnight.\n")
     second = kotae("ingest", folder, "--collection", "port", home=home, LANG="ja_JP.UTF-8")
     assert (second.returncode, second.stderr) == (0, "")
-    assert sorted(line.split()[0] for line in second.stdout.splitlines()) == ["変更なし"] * 3 + ["対象外"] * 3 + [
-        "更新"
-    ]
+    assert (
+        sorted(line.split()[0] for line in second.stdout.splitlines()) == ["変更なし"] * 3 + ["更新"] + ["追加不可"] * 3
+    )
 
     for mode in ("hybrid", "dense", "sparse"):
         results = warm("search", "pier nine", "--mode", mode, "--json", "--limit", "3", home=home).document["results"]
@@ -231,7 +231,7 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
 
     assert gone(link) == [("a.md", False), ("c.md", False), ("e.md", False)]
     said = warm("ingest", folder, "--collection", "port", home=home, LANG="ja_JP.UTF-8")
-    assert said.stdout.count("消失  ") == 3 and "--prune を付けると削除します" in said.stdout
+    assert said.stdout.count("フォルダーになし  ") == 3 and "--prune を付けると削除します" in said.stdout
     empty = tmp_path / "empty"
     folder.rename(empty)
     folder.mkdir()  # as a disk that is away

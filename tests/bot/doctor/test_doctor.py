@@ -429,7 +429,7 @@ async def test_a_database_of_an_older_version(tmp_path: Path) -> None:
     if revisions()[0] == "0001":
         assert [finding.level for finding in findings] == ["ok"]
     else:
-        expect(findings, "warning", "revision 0001", f"wants {revisions()[0]}", "kotae migrate", "コピー")
+        expect(findings, "warning", "revision 0001", f"needs {revisions()[0]}", "kotae migrate", "コピー")
         expect(await found("store", at(tmp_path)), "warning", "database right first")
 
 
@@ -827,7 +827,7 @@ GEMINI_MISTAKES = (
     Mistake("quota", {}, (busy("90000s"),), "fault", ("used up", "quota", "利用枠")),
     Mistake("safety", {}, (Reply((), finish="SAFETY"),), "warning", ("for safety", "account", "安全")),
     Mistake("down", {}, (Refuse(503, "Overloaded.", "UNAVAILABLE"),), "fault", ("cannot be reached", "GEMINI_BASE_URL", "接続できません")),
-    Mistake("stranger", {}, (Refuse(400, "What?"), Refuse(400, "What?"), Refuse(400, "What?")), "fault", ("does not speak", "GEMINI_API_VERSION", "正しい形式")),
+    Mistake("stranger", {}, (Refuse(400, "What?"), Refuse(400, "What?"), Refuse(400, "What?")), "fault", ("not in the expected form", "GEMINI_API_VERSION", "正しい形式")),
 )  # fmt: skip
 
 

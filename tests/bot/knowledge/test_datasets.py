@@ -314,7 +314,7 @@ async def test_a_file_that_is_too_large_or_unreadable_is_not_kept(desk: Desk, mo
         for name, data, said in (
             ("x.csv", [b"text\n", b"x" * 2**20], "larger than 1 MiB"),
             ("x.exe", [b"MZ"], "csv, tsv, txt, json or jsonl"),
-            ("x.json", [b"{}"], "no list of records"),
+            ("x.json", [b"{}"], "not a list of records"),
         ):
             with pytest.raises(DatasetError, match=said):
                 await datasets.keep(name, pieces(*data))

@@ -92,4 +92,4 @@ def test_a_document_holds_against_newer_talk() -> None:
     }
     answer = Checked("Refunds for orders from abroad take 20 days. [1]", cited=(2,))
     told = disclosed(answer, hits, "en").text
-    assert "What stands in a document" in told and "([2])" in told and "most recent" not in told
+    assert "takes precedence over" in told and "([2])" in told and "most recent" not in told

@@ -156,7 +156,7 @@ async def test_a_server_without_tls_is_refused_where_it_has_to_be(tls: tuple[str
                 pass
         with pytest.raises(StoreError) as plain:
             await encrypted(url, ServerLink(tls="require"))
-        assert "offers none" in plain.value.text("en") and "対応していない" in plain.value.text("ja")
+        assert "offers no TLS" in plain.value.text("en") and "対応していない" in plain.value.text("ja")
     finally:
         async with engine.connect() as db:
             await (await db.execution_options(isolation_level="AUTOCOMMIT")).execute(text("ALTER SYSTEM RESET ssl"))

@@ -215,11 +215,11 @@ async def test_else_whoever_answered_most_like_it_then_the_digests_channel(town:
 async def test_who_is_only_a_little_close_or_has_opted_out_is_not_asked(town: Town) -> None:
     await town.document("far.md", "U5", near=False)
     turn = await town.asked()
-    assert "I know nobody" in (await town.press(turn)).text.en
+    assert "I found nobody" in (await town.press(turn)).text.en
 
     await town.document("near.md", "U6")
     await town.asking.opt_out("slack:U6")
-    assert "I know nobody" in (await town.press(turn)).text.en and not town.posted
+    assert "I found nobody" in (await town.press(turn)).text.en and not town.posted
     assert (await town.questions.of_turn(turn))[0].resolved_at is None  # it stays among the unanswered ones
 
     await town.asking.opt_in("slack:U6")
@@ -274,7 +274,7 @@ async def test_a_question_is_brought_to_one_person_once(town: Town) -> None:
         "Person 1 asks this, and I was not sure of an answer.",
         "“The text of refunds.md.” — refunds.md (handbook)",
     )
-    assert "you look after what lies closest" in row.details[2] and "/kotae asks off" in row.details[3]
+    assert "you look after the closest documents" in row.details[2] and "/kotae asks off" in row.details[3]
     assert [link.url for link in row.links] == ["https://team.example/1"]
     (question,) = await town.questions.of_turn(turn)
     assert {action.questions for action in row.actions} == {(question.id,)}
@@ -478,7 +478,7 @@ async def test_what_is_private_goes_to_no_channel_with_more_readers(town: Town) 
     turn = await town.asked(MISS, place=SECRET, seen="private")
     for place, seen in ((DIGEST, "public"), (DIGEST, "private")):
         town.channel = Recipient(place, Audience(seen), "#digest")  # type: ignore[arg-type]
-        assert "I know nobody" in (await town.press(turn, place=SECRET, seen="private")).text.en
+        assert "I found nobody" in (await town.press(turn, place=SECRET, seen="private")).text.en
     town.channel = Recipient(SECRET, Audience("private"), "#secret")
     reply = await town.press(turn, place=SECRET, seen="private")
     assert reply.offer and "Everyone in #secret" in reply.text.en
@@ -488,7 +488,7 @@ async def test_what_is_private_goes_to_no_channel_with_more_readers(town: Town) 
 
 async def test_what_the_team_asks_goes_to_no_channel_that_outsiders_read(town: Town) -> None:
     town.channel = Recipient(DIGEST, Audience("outsiders"), "#shared")
-    assert "I know nobody" in (await town.press(await town.asked(MISS))).text.en and not town.posted
+    assert "I found nobody" in (await town.press(await town.asked(MISS))).text.en and not town.posted
 
 
 async def test_what_is_sent_later_goes_to_no_channel_that_outsiders_read_by_then(town: Town) -> None:

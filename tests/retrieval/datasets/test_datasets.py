@@ -462,7 +462,7 @@ async def test_a_number_may_have_any_digits(tmp_path: Path, form: str) -> None:
         ("x.json", b'[\n{"text": "a"},\n{"text" "b"}]', "correct JSON near line 3"),
         ("x.json", b'[{"text": "a"}', "correct JSON near line 1"),
         ("x.json", b"[" * 100_000, "correct JSON near line 1"),
-        ("x.json", b'{"a": 1}', "no list of records"),
+        ("x.json", b'{"a": 1}', "not a list of records"),
         ("x.jsonl", b'{"text": "' + b"a" * 1_400_000 + b'"}', "longer than 1 MiB"),
         ("x.csv", b'text\n"' + b"a" * 600_000 + b"\n" + b"a" * 600_000, "longer than 1 MiB"),
         ("x.csv", b"id,url\n1,https://example.com\n", "no column that holds text"),

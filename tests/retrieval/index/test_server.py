@@ -304,7 +304,7 @@ async def test_credentials_in_the_address_are_for_the_proxy() -> None:
     async with FakeQdrant(basic=("me", "p@ss")) as server:
         async with opened(server, url=server.url.replace("//", "//me:p%40ss@")) as index:
             assert await index.trouble() is None
-        with pytest.raises(QdrantConnectionError, match="not Qdrant, or a proxy"):
+        with pytest.raises(QdrantConnectionError, match="not Qdrant; perhaps it is a proxy"):
             async with opened(server):
                 pass
 
@@ -404,10 +404,10 @@ async def test_a_server_that_is_not_there_is_named(unused_tcp_port: int) -> None
     [
         (Refuse(401, "Invalid API key or JWT"), "does not accept the key (status 401)", "キーを受け付けません"),
         (Refuse(403, "Forbidden: global access required"), "QDRANT_API_KEY", "キーを受け付けません"),
-        (Refuse(200, page=PAGE), "not Qdrant", "Qdrant ではない"),
-        (Refuse(403, page=PAGE), "not Qdrant", "Qdrant ではない"),
-        (Refuse(302, headers={"Location": "https://sso.example.com"}), "not Qdrant", "Qdrant ではない"),
-        (Answer({"something": "else"}), "not Qdrant", "Qdrant ではない"),
+        (Refuse(200, page=PAGE), "not Qdrant", "Qdrant ではありません"),
+        (Refuse(403, page=PAGE), "not Qdrant", "Qdrant ではありません"),
+        (Refuse(302, headers={"Location": "https://sso.example.com"}), "not Qdrant", "Qdrant ではありません"),
+        (Answer({"something": "else"}), "not Qdrant", "Qdrant ではありません"),
         (Refuse(400, "Bad request"), "fails (status 400)", "ステータス 400"),
     ],
 )

@@ -78,13 +78,13 @@ _STEP_NAMES = {
 _FOLLOW = Text(en="Follow-ups", ja="メンションなしの続き")
 _FOLLOW_NAMES = {
     "thread": Text(
-        en="in its own threads, until somebody else writes", ja="自分のスレッドでは、ほかの人が書くまで回答"
+        en="in its own threads, until somebody else writes", ja="ボットのスレッドでは、ほかの人が書くまで回答"
     ),
     "mentions": Text(en="only when mentioned", ja="メンションがあるときだけ回答"),
 }
 _ROOM_CHOICE = Text(en="For everyone in this room:", ja="このルーム全体の設定:")
-_QUESTION_CHOICE = Text(en="For your next questions from this page:", ja="このページからの次回以降の質問の設定:")
-_CHOSEN = Text(en="Holds for your next questions from this page.", ja="このページからの次回以降の質問に適用します。")
+_QUESTION_CHOICE = Text(en="For your next questions from this page:", ja="今後このページから送る質問の設定:")
+_CHOSEN = Text(en="Applies to your next questions from this page.", ja="今後このページから送る質問に適用します。")
 _KEPT = Text(en="Saved for this room.", ja="このルームの設定を保存しました。")
 _FILES = Text(en="Drop files here or choose them", ja="ファイルをここにドロップするか選択")
 _TOO_MUCH = Text(

@@ -23,7 +23,7 @@ _ABOUT = Text(
     ja="データセットを 1 行ずつ前処理し、重複を除いて、指定した上限までコレクションに文書として追加します。"
     "ダウンロードするのは読み込む分だけです。",
 )
-_PAGE = Text(en="On the hub", ja="Hub のページ")
+_PAGE = Text(en="Page on Hugging Face", ja="Hugging Face のページ")
 _LICENCE = Text(en="Licence", ja="ライセンス")
 _CHOOSE = Text(en="Choose", ja="選択")
 _OWN = Text(en="A file of your own", ja="手元のファイル")

@@ -19,7 +19,7 @@ _EVERY = 1.0  # seconds between two looks while something is written
 _IDLE = 2  # looks of which one is taken while nothing is
 _JOBS = 20  # newest ones
 
-_TITLE = Text(en="Written pairs", ja="Q/A の作成")
+_TITLE = Text(en="Generated pairs", ja="Q/A の作成")
 
 
 class _Pairs:

@@ -42,9 +42,9 @@ _HINT = Text(
 _ANSWER = Text(en="Answer from the chosen passages ({n})", ja="選択した {n} か所から回答")
 _PLACE = Text(en="also found: {places}", ja="ほかの列でも: {places}")
 _NAMES: Mapping[Mode, Text] = {
-    "dense": Text(en="dense {rank}.", ja="Dense {rank} 位"),
-    "sparse": Text(en="sparse {rank}.", ja="Sparse {rank} 位"),
-    "hybrid": Text(en="hybrid {rank}.", ja="Hybrid {rank} 位"),
+    "dense": Text(en="dense #{rank}", ja="Dense {rank} 位"),
+    "sparse": Text(en="sparse #{rank}", ja="Sparse {rank} 位"),
+    "hybrid": Text(en="hybrid #{rank}", ja="Hybrid {rank} 位"),
 }
 
 

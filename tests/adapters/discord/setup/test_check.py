@@ -127,9 +127,9 @@ MISTAKES = {
     "person": ((200, {"id": "1", "username": "ann", "bot": False}), "fault", ("belongs to a person", "Reset Token", "個人")),
     "sick": ((503, {}), "fault", ("cannot be reached", "DISCORD_API_URL")),
     "busy": ((429, {"retry_after": 1}), "warning", ("too many requests", "minute")),
-    "page": ((200, "<html>Sign in</html>"), "fault", ("does not speak", "proxy")),
-    "list": ((200, []), "fault", ("does not speak", "DISCORD_API_URL")),
-    "forbidden": ((403, {}), "fault", ("does not speak", "DISCORD_API_URL")),
+    "page": ((200, "<html>Sign in</html>"), "fault", ("not in the expected form", "proxy")),
+    "list": ((200, []), "fault", ("not in the expected form", "DISCORD_API_URL")),
+    "forbidden": ((403, {}), "fault", ("not in the expected form", "DISCORD_API_URL")),
 }  # fmt: skip
 
 

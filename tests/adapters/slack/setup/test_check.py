@@ -96,8 +96,8 @@ MISTAKES = {
     "busy": Mistake(BOT, gate.ratelimited(30), "warning", ("too many requests", "minute")),
     "sick": Mistake(BOT, gate.status(503), "fault", ("cannot be reached", "SLACK_API_URL")),
     "cut": Mistake(BOT, gate.CUT_BEFORE, "fault", ("cannot be reached", "network")),
-    "page": Mistake(BOT, gate.page(), "fault", ("does not speak", "proxy")),
-    "mistyped": Mistake(BOT, gate.error("<script>"), "fault", ("does not speak",)),
+    "page": Mistake(BOT, gate.page(), "fault", ("not in the expected form", "proxy")),
+    "mistyped": Mistake(BOT, gate.error("<script>"), "fault", ("not in the expected form",)),
 }  # fmt: skip
 
 

@@ -65,7 +65,7 @@ async def test_an_answer_is_corrected_and_its_asker_told(visit: Visit, site: Sit
     (field,) = user.find(kind=ui.textarea, content="Answer").elements
     with user:
         field.set_value("300 krónur.")
-    user.find("Save").click()
+    user.find(marker="save").click()
     await sees(user, "edited by ben on")
     await user.should_see("300 krónur.")
     await user.should_not_see("250 krónur.")
@@ -142,11 +142,11 @@ async def test_a_row_of_a_file_is_edited_and_removed_where_it_is_listed(visit: V
     await user.open("/app/answers?words=sauna+warm")
     await user.should_see("From 17:00.")
     user.find("Edit").click()
-    await sees(user, "added again with other words")
+    await sees(user, "added again with a different text")
     (field,) = user.find(kind=ui.textarea, content="Answer").elements
     with user:
         field.set_value("From 18:00.")
-    user.find("Save").click()
+    user.find(marker="save").click()
     await sees(user, "It is found by these words from now on")
     await sees(user, "From 18:00.")
     await user.should_not_see("From 17:00.")

@@ -298,7 +298,7 @@ async def test_a_person_is_asked_from_an_unsure_answer(visit: Visit, site: Site)
     write(user, "@kotae When is the whale started?")
     await sees(user, "Ask a person")
     press(user, "ask-person")
-    await sees(user, "I know nobody whom I could ask")
+    await sees(user, "I found nobody to ask")
     assert sum(each.kind == "card" for each in await kept(site)) == 1
 
 

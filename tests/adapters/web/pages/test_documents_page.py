@@ -369,7 +369,7 @@ async def test_a_document_and_a_collection_have_an_owner(visit: Visit, site: Sit
     press(user, "own")
     fill(user, "owner", "nobody at all")
     user.find(content="Save", kind=ui.button).click()
-    await sees(user, "is nobody whom I could ask")
+    await sees(user, "I cannot bring questions to “nobody at all”")
     fill(user, "owner", "<@U0BEN|ben>")
     user.find(content="Save", kind=ui.button).click()
     await sees(user, "slack:U0BEN")

@@ -275,9 +275,9 @@ async def test_an_approved_pair_is_edited_and_taken_out_in_the_list_of_all(
     await user.open("/app/answers?words=berth")
     await user.should_see("45 euros a night")
     user.find("Edit").click()
-    await sees(user, "Save")
+    await sees(user, "Cancel")
     fill(user, "answer", "A berth costs 50 euros a night.")
-    user.find("Save").click()
+    user.find(marker="save").click()
     await shows(user, "50 euros a night")
     (edited,) = [pair for pair in await pairs(site, "approved") if "berth" in pair.question]
     assert edited.edited and edited.marked, "its passage says something else"
