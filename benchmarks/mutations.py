@@ -2406,6 +2406,24 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_what_a_process_left_of_a_deleted_question_is_taken_away_by_the_next",),
     ),
     Mutation(
+        "work that is taken up once more while its question is taken back ends, too",
+        "adapters/shared/turns.py",
+        (
+            "delete(message)\n        view = await self._end(message) or view\n",
+            "delete(message)\n",
+        ),
+        ("tests/adapters/shared/test_turns.py::test_what_is_taken_up_once_more_before_it_is_gone_leaves_nothing",),
+    ),
+    Mutation(
+        "work that is taken up once more while its question is withdrawn ends, too",
+        "adapters/shared/turns.py",
+        (
+            "withdraw(message)\n        view = await self._end(message) or view\n",
+            "withdraw(message)\n",
+        ),
+        ("tests/adapters/shared/test_turns.py::test_what_is_taken_up_once_more_before_it_is_gone_leaves_nothing",),
+    ),
+    Mutation(
         "an answer that replaces another one says so",
         "adapters/shared/turns.py",
         ("        if not claimed.edits:\n", "        if True:\n"),

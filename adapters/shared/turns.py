@@ -49,7 +49,6 @@ class _Running:
     view: TurnView | None = None
 
     async def stop(self) -> None:
-        """End the turn, which goes back to the queue."""
         if self.task is not None:
             self.task.cancel()
             await asyncio.wait({self.task})
@@ -100,26 +99,35 @@ class RunningTurns:
         is no longer for the bot, and not answered any more; an answer that it has stays. `known`: only one that was a
         question before is."""
         running = self._running.get(_key(message))
-        if running is not None:
-            if addressed and running.text == message.text:
-                return
-            await running.stop()
+        if running is not None and addressed and running.text == message.text:
+            return
+        view = await self._end(message)
         if addressed:
             if await self._bot.turns.amend(message) or not known:
+                await self._end(message)
                 await self.ask(message, stranger=stranger)
-        else:
-            await self._bot.turns.withdraw(message)
-            if running is not None and running.view is not None:
-                await self._remove(running.view)
+            return
+        await self._bot.turns.withdraw(message)
+        view = await self._end(message) or view
+        if view is not None:
+            await self._remove(view)
 
     async def delete(self, message: Incoming) -> None:
         """The asker took the question back: nothing is answered any more, and what was posted goes too."""
-        running = self._running.get(_key(message))
-        if running is not None:
-            await running.stop()
+        view = await self._end(message)
         deleted = await self._bot.turns.delete(message)
+        view = await self._end(message) or view
         if deleted is not None:
-            await self._clear(deleted, running.view if running is not None else None)
+            await self._clear(deleted, view)
+
+    async def _end(self, message: Incoming) -> TurnView | None:
+        """End the work on a question, which goes back to the queue; returns what it was shown by. Before the queue
+        knows that the question is another, or none, `resume` may take it up once more."""
+        running = self._running.get(_key(message))
+        if running is None:
+            return None
+        await running.stop()
+        return running.view
 
     async def stop(self, place: Place, thread: str, author: str, *, until: str) -> Stopped:
         """Somebody wants no answer to what they asked in a thread, in messages up to `until`: work on it ends, and the
@@ -130,9 +138,7 @@ class RunningTurns:
         return stopped
 
     async def _tell_stopped(self, message: Incoming) -> None:
-        running = self._running.get(_key(message))
-        if running is not None:
-            await running.stop()
+        await self._end(message)
         await self.ask(message)
 
     async def resume(self) -> None:
