@@ -2424,6 +2424,24 @@ MUTATIONS = (
         ("tests/adapters/shared/test_turns.py::test_what_is_taken_up_once_more_before_it_is_gone_leaves_nothing",),
     ),
     Mutation(
+        "the embedded store: what is gone does not stay for ever",
+        "retrieval/index/edge.py",
+        ("            await self._compact()\n", ""),
+        ("tests/retrieval/index/test_index.py::test_what_is_there_is_copied_once_more_is_gone",),
+    ),
+    Mutation(
+        "the embedded store: one that is about to be replaced is there after a crash",
+        "retrieval/index/edge.py",
+        ("        put_back(shard)\n        if not shard.exists():\n", "        if not shard.exists():\n"),
+        ("tests/retrieval/index/test_index.py::test_a_store_of_which_the_replacing_was_cut_short_is_there",),
+    ),
+    Mutation(
+        "the embedded store: it is not copied where the disk has no room for two",
+        "retrieval/index/edge.py",
+        ("        disk.require(disk.RESERVE + occupied(shard), self._folder, self._free)\n", ""),
+        ("tests/retrieval/index/test_index.py::test_without_room_on_the_disk_a_store_is_not_copied",),
+    ),
+    Mutation(
         "an answer that replaces another one says so",
         "adapters/shared/turns.py",
         ("        if not claimed.edits:\n", "        if True:\n"),

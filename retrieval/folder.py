@@ -102,6 +102,42 @@ def build(store: Path, made: Made, create: Callable[[Path], None], home: str | N
         raise unusable(store.parent, error) from error
 
 
+def other_of(store: Path) -> Path:
+    """The place of a store that is to be had instead."""
+    return store.with_name(store.name + ".other")
+
+
+def replace_with_other(store: Path) -> None:
+    """Have the other store, which is whole and on the disk, in the place of this one, which nobody has open. Raises
+    OSError; whatever ends it early, `put_back` is to follow."""
+    store.rename(_before(store))  # no portable call puts one folder in the place of another
+    other_of(store).rename(store)
+    to_disk(store.parent)
+
+
+def put_back(store: Path) -> None:
+    """Have a store in its place of which `replace_with_other` was cut short, and delete what is left of that. For the
+    folder's owner. Raises OSError."""
+    if there(store) and not store.exists():
+        _before(store).rename(store)
+    for left in (_before(store), other_of(store)):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def there(store: Path) -> bool:
+    """Whether there is a store, which may be about to be replaced."""
+    return store.exists() or _before(store).exists()
+
+
+def _before(store: Path) -> Path:
+    return store.with_name(store.name + ".before")
+
+
+def occupied(folder: Path) -> int:
+    """The bytes on the disk that the files of a folder take."""
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+
+
 def check(store: Path, made: Made) -> None:
     """Raises EmbeddingError when the store was made with something else, QdrantConnectionError when it does not say."""
     was = written_in(store)

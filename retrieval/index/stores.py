@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
-from retrieval.folder import Made, home_in, own, written_in
+from retrieval.folder import Made, home_in, own, there, written_in
 from retrieval.i18n import Text, os_reason
 from retrieval.index.base import Index
 from retrieval.index.edge import EdgeIndex
@@ -72,7 +72,7 @@ class EdgeStores:
         )
 
     async def there(self, made: Made) -> bool:
-        return await asyncio.to_thread(lambda: (self.place(made) / "shard").exists())
+        return await asyncio.to_thread(lambda: there(self.place(made) / "shard"))
 
     async def remove(self, made: Made) -> None:
         await asyncio.to_thread(self._remove, made)
@@ -84,8 +84,8 @@ class EdgeStores:
         long = short.with_name(f"{short.name}--{rest}")
         if long.exists():
             return long
-        there = written_in(short / "shard")
-        return short if there is None or there == made else long
+        was = written_in(short / "shard")
+        return short if was is None or was == made else long
 
     def _remove(self, made: Made) -> None:
         for unfinished in self._folder.glob(f"*{_GONE}"):

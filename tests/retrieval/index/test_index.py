@@ -20,8 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
-from retrieval.folder import DamagedError, Made
+from retrieval import disk
+from retrieval.folder import DamagedError, Made, there
 from retrieval.index import EdgeIndex, Index
+from retrieval.index import edge as edge_index
 from retrieval.index.payload import STAGED
 from retrieval.index.server import ServerIndex
 from retrieval.index.server_calls import Wire
@@ -769,6 +771,95 @@ async def test_a_store_whose_making_was_cut_short_is_made_again(tmp_path: Path) 
     assert await index.count(see()) == 1
     await index.close()
     assert not unfinished.exists()
+
+
+def places(folder: Path) -> int:
+    """How many points the engine has a place for."""
+    return sum(file.stat().st_size for file in folder.glob("shard/segments/*/mutable_id_tracker.versions")) // 8
+
+
+@pytest.fixture
+def soon_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_index, "_GONE_AT_LEAST", 50)
+    monkeypatch.setattr(edge_index, "_LOGGED_AT_MOST", 0)  # how many are gone is known by what is flushed
+
+
+async def replaced(index: EdgeIndex, times: int) -> int:
+    """A page of 40 passages beside another one, replaced so many times; returns the last generation."""
+    await index.put([point("other", n, dense=[0, 1, n, 1], text=f"other {n}") for n in range(30)])
+    for generation in range(1, times + 1):
+        await index.put([point("d", n, born=STAGED, text=f"{generation} {n}") for n in range(40)])
+        await index.publish("d", at=generation)
+        await index.sweep(generation)
+    return times
+
+
+@pytest.mark.usefixtures("soon_copied")
+async def test_what_is_there_is_copied_once_more_is_gone(tmp_path: Path) -> None:
+    index = await EdgeIndex.open(tmp_path, dimensions=4, embedder="test", tokenizer="words 1", home="a" * 32)
+    last = await replaced(index, 6)
+    assert places(tmp_path) <= 70 + 2 * 50 + 40  # without the copies it would be 270
+    view = see(last)
+    for _ in range(2):
+        assert await seen_texts(index, view) == sorted(
+            [f"{last} {n}" for n in range(40)] + [f"other {n}" for n in range(30)]
+        )
+        assert len(found(await ask(index, view, words=EVERYTHING, limit=100), "words")) == 70
+        (nearest, *_) = found(await ask(index, view, dense=[0, 1, 29, 1]))
+        assert [one.text for one in await passages(index, view, [nearest])] == ["other 29"]
+        await index.put([point("new", text="new", born=last + 1)])
+        await index.undo("new", at=last + 1)
+        assert await index.trouble() is None and index.home == "a" * 32
+        await index.close()
+        index = await opened(tmp_path)
+    await index.close()
+    assert names(tmp_path) == {"lock", "shard"}
+
+
+@pytest.mark.usefixtures("soon_copied")
+async def test_searches_go_on_while_a_store_is_copied(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    copied = asyncio.create_task(replaced(index, 6))
+    while not copied.done():
+        found(await ask(index, see(0), dense=[1.0, 0, 0, 0]))
+    await copied
+    assert places(tmp_path) < 270
+    await index.close()
+
+
+@pytest.mark.usefixtures("soon_copied")
+async def test_without_room_on_the_disk_a_store_is_not_copied(tmp_path: Path) -> None:
+    left = 1 << 40
+    index = await EdgeIndex.open(tmp_path, dimensions=4, embedder="test", tokenizer="words 1", free=lambda _: left)
+    for generation in range(1, 4):
+        await index.put([point("d", n, born=STAGED, text=f"{generation} {n}") for n in range(40)])
+        await index.publish("d", at=generation)
+    left = disk.RESERVE
+    assert await index.sweep(3) == 80
+    assert places(tmp_path) == 120
+    left = 1 << 40
+    assert await index.sweep(3) == 0
+    assert places(tmp_path) == 40
+    assert await index.count(see(3)) == 40
+    await index.close()
+
+
+@pytest.mark.parametrize("moment", ["it is copied", "the old one is set aside", "the new one is there"])
+async def test_a_store_of_which_the_replacing_was_cut_short_is_there(tmp_path: Path, moment: str) -> None:
+    index = await opened(tmp_path)
+    await index.put([point()])
+    await index.close()
+    shard, before, other = (tmp_path / name for name in ("shard", "shard.before", "shard.other"))
+    shutil.copytree(shard, other)
+    if moment != "it is copied":
+        shard.rename(before)
+    if moment == "the new one is there":
+        other.rename(shard)
+    assert there(shard)
+    index = await opened(tmp_path)
+    assert await index.count(see()) == 1
+    await index.close()
+    assert names(tmp_path) == {"lock", "shard"}
 
 
 async def test_a_folder_that_cannot_be_used_is_refused_in_words(tmp_path: Path) -> None:
