@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -25,6 +26,7 @@ _ONE_PAIR = 2  # stretches of a section with one marked question: what is before
 _OVERLAP = 150  # characters: as many whole sentences as fit are repeated where a paragraph was cut
 _IN_FRONT = 120  # characters of the title and of the heading path that go in front of what is embedded
 _LONGEST_HEADING = 200  # characters; what is longer was no heading
+_MEASURED = 64  # texts, whose tokens are remembered while a document is cut
 _SLACK = 8  # tokens that joining texts may add
 _SOFT_BREAK = re.compile(r"[、，,;；:：\s]")
 
@@ -62,7 +64,8 @@ def chunks(
     too long for a chunk by itself. A document of nothing but one heading has no chunk. The pairs of a document come
     first, then what it says beside them.
     """
-    cutter = _Cutter(document.title, max_chars, max_tokens, min(target, max_tokens), measure)
+    measured = lru_cache(_MEASURED)(measure)  # a block is asked for as a part of its section, and again when it is cut
+    cutter = _Cutter(document.title, max_chars, max_tokens, min(target, max_tokens), measured)
     made = [chunk for pair in document.pairs for chunk in cutter.pair(pair.question, pair.answer)]
     made += cutter.document(beside_pairs(document.markdown, document.pairs))
     return [replace(chunk, number=number) for number, chunk in enumerate(made)]
@@ -460,8 +463,8 @@ class _Cutter:
         return len(text) <= self.max_chars and self.measure(whole) <= self.max_tokens
 
     def _text(self, front: _Front, units: Sequence[_Unit]) -> str:
-        text = _written(units, overlap=True)
-        return text if self._small(front, text) else _written(units, overlap=False)
+        text, alone = _written(units, overlap=True), _written(units, overlap=False)
+        return text if text == alone or self._small(front, text) else alone
 
     def _tokens(self, text: str) -> int:
         return self.measure(text) - self._empty
