@@ -2442,6 +2442,15 @@ MUTATIONS = (
         ("tests/retrieval/index/test_index.py::test_without_room_on_the_disk_a_store_is_not_copied",),
     ),
     Mutation(
+        "a person who is forgotten is not quoted in the steps of others' follow-ups",
+        "bot/store/erasure.py",
+        ("        unquote(db, question, now)\n", "        pass\n"),
+        (
+            "tests/bot/store/test_withdrawal.py"
+            "::test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_that_quote_it",
+        ),
+    ),
+    Mutation(
         "an answer that replaces another one says so",
         "adapters/shared/turns.py",
         ("        if not claimed.edits:\n", "        if True:\n"),

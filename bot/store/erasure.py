@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Row,
     Table,
     Text,
     and_,
@@ -60,7 +61,7 @@ from bot.store.schema import (
 )
 from bot.store.searches import forget_searches
 from bot.store.web_messages import expire_messages, forget_author, forget_confirms, forget_turns
-from bot.store.withdrawal import strip
+from bot.store.withdrawal import strip, unquote
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
@@ -182,7 +183,9 @@ class Erasure:
         and wherever others named them. Documents they added stay: they are the team's. Raises StoreError.
         """
         theirs = (turns.c.platform == platform) & (turns.c.author == person)
-        found = await rows(self._engine, select(turns.c.id, turns.c.claimed_at, turns.c.finished_at).where(theirs))
+        found = await rows(self._engine, select(turns).where(theirs))
+        for some in _portions(found, self._batch):
+            await change(self._engine, partial(_unquote_all, questions=some, now=datetime.now(UTC)))
         asked = sum(
             [
                 await change(self._engine, partial(forget_searches, asked=some))
@@ -290,6 +293,11 @@ def forget_answer(db: Connection, turn: str) -> None:
 
 
 _answered = answers.c.turn == turns.c.id
+
+
+def _unquote_all(db: Connection, questions: Sequence[Row[Any]], now: datetime) -> None:
+    for question in questions:
+        unquote(db, question, now)
 
 
 def _take_back(db: Connection, ids: Sequence[str]) -> None:

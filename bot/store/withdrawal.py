@@ -89,13 +89,9 @@ def unquote(db: Connection, question: Row[Any], now: datetime) -> None:
     ends = {end for text in said for end in (text[:QUOTED], text[-QUOTED:])}
     quotes = or_(*(traces.c.event.contains(json.dumps(end, ensure_ascii=False)[1:-1], autoescape=True) for end in ends))
     after = (turns.c[name] == getattr(question, name) for name in ("platform", "workspace", "channel", "thread"))
-    quoting = select(traces.c.turn).where(quotes)
+    quoting = exists().where(traces.c.turn == turns.c.id, quotes)
     wanted = select(turns.c.id, turns.c.text, turns.c.claimed_at, turns.c.finished_at)
-    found = (
-        db.execute(wanted.where(*after, turns.c.sequence > question.sequence, turns.c.id.in_(quoting))).all()
-        if said
-        else []
-    )
+    found = db.execute(wanted.where(*after, turns.c.sequence > question.sequence, quoting)).all() if said else []
     if found:
         later = [row.id for row in found]
         db.execute(update(traces).where(traces.c.turn.in_(later), quotes).values(event=null()))

@@ -17,6 +17,7 @@ from bot.store import withdrawal
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import change, rows
+from bot.store.erasure import Erasure
 from bot.store.outbox import Outbox
 from bot.store.schema import sources, turns
 from bot.store.searches import Searches
@@ -145,12 +146,16 @@ async def test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_co
     assert (await past.totals()).searches == 3
 
 
-async def test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_that_quote_it(home: Home) -> None:
+@pytest.mark.parametrize("who", ["its asker", "an erasure"])
+async def test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_that_quote_it(
+    home: Home, who: str
+) -> None:
     table, first = TurnStore(home.engine), "すみません、\n結婚休暇は 何日ですか？"
     both = "結婚休暇は 何日ですか？ 契約社員だと？"
     outbox = Outbox(home.engine)
-    for turn, thread, text in (("1", "1", first), ("2", "1", "契約社員だと？"), ("3", "3", "契約社員だと？")):
-        message = Incoming(GENERAL, thread, turn, "U1", text, Audience("public"))
+    asked = (("1", "1", "U9", first), ("2", "1", "U1", "契約社員だと？"), ("3", "3", "U1", "契約社員だと？"))
+    for turn, thread, author, text in asked:
+        message = Incoming(GENERAL, thread, turn, author, text, Audience("public"))
         held = (await table.claim({turn: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[turn]
         await table.start(held, owner="me", now=NOW)
         recording = Recording()
@@ -159,7 +164,10 @@ async def test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_
         await table.finish(held, Answered("7日です。"), owner="me", steps=recording.steps, misses=(), now=NOW)
         await outbox.confirm(Post(turn, "steps", 0, GENERAL, turn, f"{turn}.0"))
         await home.shows(turn)
-    await table.delete(Incoming(GENERAL, "1", "1", "U1", "", Audience("public")), now=NOW)
+    if who == "its asker":
+        await table.delete(Incoming(GENERAL, "1", "1", "U9", "", Audience("public")), now=NOW)
+    else:
+        await Erasure(home.engine).forget(GENERAL.platform, "U9")
     assert (await home.trace("2"), await home.trace("3")) == ([False, True, True], [True, True, True])
     assert [post.data for turn in "23" for post in await outbox.of(turn)] == [{"placeholder": True}, {}]
     assert await home.text("2") == "7日です。"
