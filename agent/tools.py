@@ -322,10 +322,7 @@ def as_result(n: int, hit: Hit, match: str = "", *, told: set[int] | frozenset[i
 
 def _plain(text: str) -> str:
     """A document's text without what only we may write: our sentinels and the head of a result."""
-    if "[[" in text:
-        text = re.sub(r"\[\[(?=[A-Z_]+\]\])", "[ [", text)
-    if "result" not in text.casefold():
-        return text
+    text = re.sub(r"\[\[(?=[A-Z_]+\]\])", "[ [", text)
     return re.sub(r"^(\W*)Result(?= \d+(?: \(Score|: shown))", r"\1result", text, flags=re.MULTILINE | re.IGNORECASE)
 
 

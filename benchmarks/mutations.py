@@ -2438,7 +2438,7 @@ MUTATIONS = (
     Mutation(
         "the embedded store: it is not copied where the disk has no room for two",
         "retrieval/index/edge.py",
-        ("        disk.require(disk.RESERVE + occupied(shard), self._folder, self._free)\n", ""),
+        ("        disk.require(disk.RESERVE + occupied(self._store), self._folder, self._free)\n", ""),
         ("tests/retrieval/index/test_index.py::test_without_room_on_the_disk_a_store_is_not_copied",),
     ),
     Mutation(

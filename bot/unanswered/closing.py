@@ -91,8 +91,13 @@ def _speaker(questions: Sequence[Question]) -> Question | None:
 
 
 def stands_alone(question: Question) -> bool:
-    """Whether its words alone say what is asked; not those of 「いつまで？」 after another question in its thread."""
-    return not (question.follows and goes_on(question.question))
+    return says_all(question.question, follows=question.follows)
+
+
+def says_all(words: str, *, follows: bool) -> bool:
+    """Whether a question's words alone say what is asked; not those of 「いつまで？」, which ask for something else
+    after each question that it `follows` in its thread."""
+    return not (follows and goes_on(words))
 
 
 def _alike(chosen: Question, others: Sequence[Question]) -> list[bool]:

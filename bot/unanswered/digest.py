@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from agent.routing.follow_up import goes_on
 from bot.records import PROGRAM, Period
 from bot.store.digests import Digests, PublicQuestion, Totals
 from bot.store.unanswered import AskedQuestion, UnansweredQuestions
 from bot.types import MissReason
-from bot.unanswered.closing import closing
+from bot.unanswered.closing import closing, says_all
 from bot.unanswered.clustering import Clustering
 from retrieval.i18n import Text
 from retrieval.types import TEAM, Found, RAGToolError, Readers
@@ -128,8 +127,7 @@ async def _most_asked(asked: Sequence[PublicQuestion], grouping: Clustering) -> 
 
 
 def _alone(asked: Sequence[PublicQuestion]) -> list[PublicQuestion]:
-    """Without those that lean on another question: in the same words they ask for something else after each."""
-    return [one for one in asked if not (one.follows and goes_on(one.text))]
+    return [one for one in asked if says_all(one.text, follows=one.follows)]
 
 
 def _as_asked(group: Sequence[PublicQuestion]) -> MostAsked:

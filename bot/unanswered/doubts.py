@@ -7,8 +7,8 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent.routing.follow_up import goes_on
 from bot.store.unanswered import Doubted, UnansweredQuestions
+from bot.unanswered.closing import says_all
 from bot.unanswered.clustering import Clustering
 from bot.waiting import again_and_again
 
@@ -56,5 +56,4 @@ class Doubts:
 
 
 def _alone(doubted: list[Doubted]) -> list[Doubted]:
-    """Without those that lean on another question: in the same words they ask for something else after each."""
-    return [one for one in doubted if not (one.follows and goes_on(one.miss.question))]
+    return [one for one in doubted if says_all(one.miss.question, follows=one.follows)]

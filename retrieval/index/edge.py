@@ -125,9 +125,10 @@ class EdgeIndex:
         self.home = home_in(folder / "shard")
         self._shard = shard
         self._folder = folder
-        self._opened = os.open(folder / "shard", os.O_RDONLY)  # a disk may number anew what nobody has open
+        self._store = folder / "shard"
+        self._opened = os.open(self._store, os.O_RDONLY)  # a disk may number anew what nobody has open
         self._free = free
-        self._log = folder / "shard" / "wal"
+        self._log = self._store / "wal"
         self._lock = lock
         self._engine = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="index-disk")
@@ -163,7 +164,7 @@ class EdgeIndex:
 
     async def claim(self, home: str) -> None:
         try:
-            await asyncio.to_thread(sign, self._folder / "shard", home)
+            await asyncio.to_thread(sign, self._store, home)
         except OSError as error:
             raise unusable(self._folder, error) from error
         self.home = home
@@ -247,47 +248,56 @@ class EdgeIndex:
 
     async def copy(self, document_id: str, **about: str | None) -> int:
         changes = changes_of(about) | {"born": STAGED}
+        add = partial(self._update, room=disk.ROOM_TO_ADD)
+        total = 0
+        async with self._writing:
+            async for copied in self._copied(
+                lambda record: _again(record, changes), add, _living(document_id, before=STAGED)
+            ):
+                total += copied
+                self._unflushed += copied
+            await self._save()
+        return total
+
+    async def _copied(
+        self,
+        made: Callable[[edge.Record], edge.Point],
+        write: Callable[[edge.UpdateOperation], None],
+        which: edge.Filter | None = None,
+    ) -> AsyncIterator[int]:
+        """Have what is `made` of each point (which: all) written, slice by slice; yields how many points each has."""
         offset: Any = None
 
         def some() -> tuple[int, Any]:
-            records, then = self._shard.scroll(
-                edge.ScrollRequest(
-                    limit=_WRITTEN_AT_ONCE,
-                    offset=offset,
-                    filter=_living(document_id, before=STAGED),
-                    with_payload=True,
-                    with_vector=True,
-                )
+            request = edge.ScrollRequest(
+                limit=_WRITTEN_AT_ONCE, offset=offset, filter=which, with_payload=True, with_vector=True
             )
-            copies = [_again(record, changes) for record in records]
-            if copies:
-                self._update(edge.UpdateOperation.upsert_points(copies), room=disk.ROOM_TO_ADD)
-            return len(copies), then
+            records, then = self._shard.scroll(request)
+            if records:
+                write(edge.UpdateOperation.upsert_points([*map(made, records)]))
+            return len(records), then
 
-        total = 0
-        async with self._writing:
-            while True:
-                copied, offset = await self._run(some)
-                total += copied
-                self._unflushed += copied
-                if offset is None:
-                    break
-            await self._save()
-        return total
+        while True:
+            copied, offset = await self._run(some)
+            yield copied
+            if offset is None:
+                return
 
     async def _compact(self) -> None:
         """Have a copy of the points that are there in the store's place, once it is more of points that are gone: the
         engine keeps what those take (6 MB of memory and 5 of the disk for a thousand), except in what its `optimize`
         makes, which is searched approximately. Searches go on meanwhile."""
         there = await self._run(lambda: self._shard.info().points_count)
-        gone = await self._on(self._disk, partial(_ever, self._folder / "shard")) - there
+        gone = await self._on(self._disk, partial(_ever, self._store)) - there
         if gone < max(_GONE_AT_LEAST, there):
             return
         log.info("the store has %d points that are gone; the other %d are copied", gone, there)
         try:
             other = await self._on(self._disk, self._beside)
             try:
-                await self._fill(other)
+                async for _ in self._copied(_same, other.update):
+                    pass
+                await self._run(other.flush)
             finally:
                 await self._run(other.close)
             await self._run(self._take_other)
@@ -296,41 +306,23 @@ class EdgeIndex:
 
     def _beside(self) -> edge.EdgeShard:
         """An empty store of the same kind beside this one. Raises QdrantConnectionError."""
-        shard = self._folder / "shard"
-        disk.require(disk.RESERVE + occupied(shard), self._folder, self._free)
-        made = written_in(shard)
+        disk.require(disk.RESERVE + occupied(self._store), self._folder, self._free)
+        made = written_in(self._store)
         if made is None:
             raise damaged(self._folder)
-        build(other_of(shard), made, lambda path: _create(path, made.dimensions), self.home)
-        return edge.EdgeShard.load(str(other_of(shard)))
-
-    async def _fill(self, other: edge.EdgeShard) -> None:
-        offset: Any = None
-
-        def some() -> Any:
-            records, then = self._shard.scroll(
-                edge.ScrollRequest(limit=_WRITTEN_AT_ONCE, offset=offset, with_payload=True, with_vector=True)
-            )
-            points = [edge.Point(record.id, record.vector or {}, record.payload or {}) for record in records]
-            if points:
-                other.update(edge.UpdateOperation.upsert_points(points))
-            return then
-
-        while (offset := await self._run(some)) is not None:
-            pass
-        await self._run(other.flush)
+        build(other_of(self._store), made, lambda path: _create(path, made.dimensions), self.home)
+        return edge.EdgeShard.load(str(other_of(self._store)))
 
     def _take_other(self) -> None:
-        shard = self._folder / "shard"
         self._flush()
         self._shard.close()
         try:
-            replace_with_other(shard)
+            replace_with_other(self._store)
         finally:
-            put_back(shard)
-            self._shard = edge.EdgeShard.load(str(shard))
+            put_back(self._store)
+            self._shard = edge.EdgeShard.load(str(self._store))
             os.close(self._opened)
-            self._opened = os.open(shard, os.O_RDONLY)
+            self._opened = os.open(self._store, os.O_RDONLY)
             self._unflushed = 0
             self._forget_remembered()
             give_back()
@@ -374,7 +366,7 @@ class EdgeIndex:
 
     def _require_still(self) -> None:
         """Raises QdrantConnectionError where what is written would be lost: files without a name answer on."""
-        if not still(self._folder / "shard", os.fstat(self._opened)):
+        if not still(self._store, os.fstat(self._opened)):
             raise QdrantConnectionError(_REPLACED, folder=self._folder)
 
     def _flush(self) -> None:
@@ -726,6 +718,10 @@ def _point(point: Point) -> edge.Point:
     if point.ngrams.indices:
         vectors[USING["ngrams"]] = _sparse(point.ngrams)
     return edge.Point(point.id, vectors, payload_of(point))
+
+
+def _same(record: edge.Record) -> edge.Point:
+    return edge.Point(record.id, record.vector or {}, record.payload or {})
 
 
 def _again(record: edge.Record, changes: dict[str, Any]) -> edge.Point:
