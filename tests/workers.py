@@ -34,42 +34,43 @@ class Workers:
         taken = _Taken(files)
         workers = [_Worker(session, taken) for _ in range(min(self._count, len(files)))]
         try:
-            _report(session, workers)
+            while working := [worker for worker in workers if worker.works]:
+                _report(session, working)
+                workers += [_Worker(session, taken) for one in working if one.died]
         finally:
             for worker in workers:
                 worker.end()
         return True
 
 
-def _report(session: pytest.Session, workers: Sequence["_Worker"]) -> None:
-    """What each tells, until all have ended."""
-    told = {worker.told: worker for worker in workers}
-    while told:
-        for ready in connection.wait(list(told)):
-            assert isinstance(ready, Connection)
-            if not told[ready].heard():
-                told.pop(ready)
-        if session.shouldfail:
-            raise session.Failed(session.shouldfail)
-        if session.shouldstop:
-            raise session.Interrupted(session.shouldstop)
+def _report(session: pytest.Session, working: Sequence["_Worker"]) -> None:
+    """What they have to tell just now, or that they are gone."""
+    ready = connection.wait([worker.told for worker in working], timeout=1)
+    for worker in working:
+        worker.hear(worker.told in ready)
+    if session.shouldfail:
+        raise session.Failed(session.shouldfail)
+    if session.shouldstop:
+        raise session.Interrupted(session.shouldstop)
 
 
 class _Taken:
     """The files' tests, each file taken by one process."""
 
     def __init__(self, files: Sequence[list[pytest.Item]]) -> None:
-        self._files = files
+        self.files = files
         self._next = get_context("fork").Value("i", 0)
 
-    def __iter__(self) -> Iterator[pytest.Item]:
+    def by(self, telling: Connection) -> Iterator[pytest.Item]:
+        """Told is the number of each file that is taken."""
         while True:
             with self._next.get_lock():
                 number = self._next.value
                 self._next.value += 1
-            if number >= len(self._files):
+            if number >= len(self.files):
                 return
-            yield from self._files[number]
+            telling.send(("taken", number))
+            yield from self.files[number]
 
 
 class _Worker:
@@ -77,8 +78,8 @@ class _Worker:
 
     def __init__(self, session: pytest.Session, taken: _Taken) -> None:
         self._session = session
-        self._running: pytest.Item | None = None
-        self._items = {item.nodeid: item for item in session.items}
+        self._files = taken.files
+        self._left: dict[str, pytest.Item] = {}  # what it has taken and not ended, in that order, by its id
         self.told, telling = Pipe(duplex=False)
         self._pid: int | None = os.fork()
         if not self._pid:
@@ -86,42 +87,56 @@ class _Worker:
             _work(session, taken, telling)
         telling.close()
 
-    def heard(self) -> bool:
-        """Hands on what it told; false if it has ended. One that died is a failure of its test."""
+    @property
+    def works(self) -> bool:
+        return self._pid is not None
+
+    @property
+    def died(self) -> bool:
+        return self._pid is None and bool(self._left)
+
+    def hear(self, ready: bool) -> None:
+        """Hands on what it told. What it has begun may outlive it, and with that the other end of its pipe."""
+        assert self._pid
+        ended = not ready and os.waitpid(self._pid, os.WNOHANG)[0] != 0
         try:
-            what, said = self.told.recv()
+            while self.told.poll():
+                self._hand_on(*self.told.recv())
         except EOFError:
-            self._wait()
-            if self._running:
-                self._died(self._running)
-            return False
+            if not ended:
+                os.waitpid(self._pid, 0)
+                ended = True
+        if ended:
+            self._pid = None
+            self._report_death()
+
+    def _hand_on(self, what: str, said: Any) -> None:
         hook = self._session.config.hook
-        if what == "logreport":
+        if what == "taken":
+            self._left |= {item.nodeid: item for item in self._files[said]}
+        elif what == "logreport":
             report = hook.pytest_report_from_serializable(config=self._session.config, data=said)
             hook.pytest_runtest_logreport(report=report)
-            return True
-        nodeid, location = said
-        self._running = self._items[nodeid] if what == "logstart" else None
-        getattr(hook, f"pytest_runtest_{what}")(nodeid=nodeid, location=location)
-        return True
+        else:
+            nodeid, location = said
+            getattr(hook, f"pytest_runtest_{what}")(nodeid=nodeid, location=location)
+            if what == "logfinish":
+                del self._left[nodeid]
 
-    def _died(self, item: pytest.Item) -> None:
-        message = f"the process of {item.nodeid} died; what it had not begun of {item.path.name} was not run"
-        self._session.config.hook.pytest_runtest_logreport(
-            report=pytest.TestReport(item.nodeid, item.location, {}, "failed", message, "call")
-        )
+    def _report_death(self) -> None:
+        """A failure of its test, and of all that it had taken."""
+        for number, item in enumerate(self._left.values()):
+            message = f"the process of {next(iter(self._left))} died" + (": this was not run" if number else "")
+            self._session.config.hook.pytest_runtest_logreport(
+                report=pytest.TestReport(item.nodeid, item.location, {}, "failed", message, "call")
+            )
 
     def end(self) -> None:
         """Also in the midst of a test, if the run was broken off."""
         self.told.close()
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
-            self._wait()
-
-    def _wait(self) -> None:
-        assert self._pid
-        os.waitpid(self._pid, 0)
-        self._pid = None
+            os.waitpid(self._pid, 0)
 
 
 class _Telling:
@@ -155,7 +170,7 @@ def _work(session: pytest.Session, taken: _Taken, telling: Connection) -> NoRetu
     status = 1
     try:
         item = None
-        for following in taken:
+        for following in taken.by(telling):
             if item:
                 session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             item = following

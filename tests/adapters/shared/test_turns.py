@@ -44,7 +44,7 @@ async def interrupted(home: Path) -> AsyncIterator[tuple[MemoryAdapter, MemoryPl
 
         async def take_up() -> None:
             await adapter.resumes()
-            await again.begun.wait()
+            await asyncio.wait_for(again.begun.wait(), 30)
 
         turns.first = take_up
         async with serving(adapter, replace(bot, turns=turns)):  # type: ignore[arg-type]

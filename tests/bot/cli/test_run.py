@@ -108,6 +108,7 @@ def test_an_index_of_another_version_is_made_anew_at_the_start(sample_home: Path
         found = httpx.get(f"{url}/search", params={"query": "How many reviews does a change need?"}, trust_env=False)
         assert "Two reviews are needed" in found.text
         one.terminate()
+        assert one.wait(30) == 0
         assert one.stderr is not None
         assert one.stderr.read().decode().startswith("The search index of this home was made by another version")
 
@@ -115,6 +116,7 @@ def test_an_index_of_another_version_is_made_anew_at_the_start(sample_home: Path
 def test_a_name_that_no_setting_has_is_said_at_the_start(tmp_path: Path) -> None:
     with started(tmp_path / "home", DEVNULL, KOTAE_DIGEST_CHANEL="general") as (one, _):
         one.terminate()
+        assert one.wait(30) == 0
         assert one.stderr is not None
         said = one.stderr.read().decode()
         assert "KOTAE_DIGEST_CHANEL is set, but there is no setting of that name" in said
