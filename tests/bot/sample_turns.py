@@ -18,16 +18,18 @@ from bot.types import Incoming
 from tests.bot import databases
 
 FOLDER = Path(__file__).parents[1] / "golden" / "sample"
+# Another processor's rounding moves the cosines by .0015 (`retrieval/embeddings/bundled_e5_export.py`): questions whose
+# answer it changes do not belong here.
 CONVERSATIONS: dict[str, list[str]] = {
     "japanese.ja": ["出張の日当はいくらですか？"],
-    "follow-up.ja": ["経費はいつまでに登録すればいいですか？", "それはいつ振り込まれますか？"],
+    "follow-up.ja": ["経費の締め切りはいつですか？", "それはいつ振り込まれますか？"],
     "follow-up.en": ["How many reviews does a change need?", "And how many stages has the rollout?"],
     "new-question.en": ["How many reviews does a change need?", "When does the ferry to the penguin island leave?"],
     "new-question.ja": ["夏季休暇は何日ですか？", "ペンギンの平均寿命は何年ですか？"],
     "until-when.ja": ["夏季休暇は何日ですか？", "それはいつまで？"],
-    "japanese-page.en": ["How much is the daily allowance for an overnight business trip?"],
+    "japanese-page.en": ["What is the daily allowance for trips abroad?"],
     "english-page.ja": ["ノートパソコンは何年ごとに交換されますか？"],
-    "two-parts.en": ["How many reviews does a change need, and what is the command for a rollback?"],
+    "two-parts.en": ["How often are laptops replaced, and how many reviews does a change need?"],
     "two-parts.ja": ["リモートワークは週何日までですか？あと、試用期間は何か月ですか？"],
     "unknown.en": ["What did the zoo in Reykjavik charge for a ticket in 1987?"],
     "unknown.ja": ["ペンギンの平均寿命は何年ですか？"],

@@ -183,6 +183,7 @@ async def test_a_file_of_one_s_own_with_its_columns_for_a_private_room(visit: Vi
     await sees(user, "cannot be read row by row. Give a csv, tsv, txt, json or jsonl file.")
     await upload(user, "図書館.csv", table.encode("cp932"))
     await sees(user, "read as cp932, columns: 番号, 件名, 中身, 備考")
+    await user.should_see(marker="preview")
     fill(user, "text", [])
     press(user, "preview")
     await sees(user, "Choose at least one text column.")
