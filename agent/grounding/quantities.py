@@ -114,7 +114,7 @@ _ROUGH = 10  # one part in so many is what a rounded figure may be off
 _LATIN = re.I | re.A  # a word ends before kana, too: 「2TBまで」, 「2.13.8に」
 _CIRCLED = re.compile(r"[\u2460-\u24ff\u2776-\u2793]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
-_NO_FIGURE = re.compile(r"\d{60,}|[A-Za-z0-9_#-]{200,}")  # a key, a dump, a rule: no number that anybody states
+_NO_FIGURE = re.compile(r"\d{60,}|[A-Za-z0-9_#.-]{200,}")  # a key, a dump, a rule: no number that anybody states
 _APART = re.compile(
     r"[ \t](?:(?<=\d.)(?=[\u3040-\u30ff\u4e00-\u9fff])"
     r"|(?:(?<=\d[年月].)|(?<=\d[ \t][年月].))(?=\d))"  # 「9 時から 17 時」, 「4 月 1 日」
