@@ -431,7 +431,7 @@ MUTATIONS = (
     Mutation(
         "another page that may say otherwise is shown beside a sure one",
         "agent/extractive/model.py",
-        ("other = rivals(turn.question, found, telling)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
+        ("other = rivals(question, found, telling)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
         ("tests/agent/extractive/test_model.py::test_another_page_that_may_say_otherwise_stands_beside_a_sure_one",),
     ),
     Mutation(
@@ -479,7 +479,7 @@ MUTATIONS = (
     Mutation(
         "where the fitting pages do not tell it, the others are shown",
         "agent/extractive/model.py",
-        ("certainly, closest = False, await self._shown(asked, found, turn.question)", "certainly = False"),
+        ("certainly, closest = False, await self._shown(asked, found, question, of=of)", "certainly = False"),
         ("tests/agent/extractive/test_model.py::test_where_the_fitting_pages_do_not_tell_it_others_are_shown_too",),
     ),
     Mutation(
@@ -572,6 +572,41 @@ MUTATIONS = (
         "bot/store/conversations.py",
         ("one = Exchange(without_middle(row.question, MAX_CHARACTERS // 4), cut(answer, MAX_CHARACTERS // 2))", "one = Exchange(row.question, answer)"),
         ("tests/bot/turns/test_turns.py::test_after_a_long_log_its_question_and_answer_are_still_the_conversation",),
+    ),
+    *(
+        Mutation(what, file, change, tests)
+        for what, file, change, tests in (
+            (
+                "of two questions both have to be told surely",
+                "agent/extractive/model.py",
+                ("all(look.certainly for look in seen)", "any(look.certainly for look in seen)"),
+                ("tests/agent/extractive/test_model.py::test_where_one_of_two_questions_is_not_surely_told_the_answer_is_not_sure",),
+            ),
+            (
+                "of two questions both have to be found",
+                "agent/extractive/model.py",
+                ("len(seen) == len(looks) and all(", "all("),
+                ("tests/agent/extractive/test_model.py::test_where_nothing_is_found_of_one_of_two_questions_the_answer_is_not_sure",),
+            ),
+            (
+                "many questions are not told surely by what fits them together",
+                "agent/extractive/model.py",
+                ("alone=alone and len(parts(turn.question)) == 1", "alone=alone"),
+                ("tests/agent/extractive/test_model.py::test_each_of_five_questions_is_looked_up_and_more_are_as_one_that_is_never_sure",),
+            ),
+            (
+                "a question that goes on from the one before it stays with it",
+                "agent/routing/parts.py",
+                (" and not _goes_on(own)", ""),
+                ("tests/agent/routing/test_parts.py",),
+            ),
+            (
+                "what is only said between questions is none",
+                "agent/routing/parts.py",
+                ("_asks(own) and any(map(_asks, found[-1])) and", "any(map(_asks, found[-1])) and"),
+                ("tests/agent/routing/test_parts.py",),
+            ),
+        )
     ),
     Mutation(
         "a follow-up is not answered surely from a page about something else",

@@ -88,17 +88,18 @@ class CandidateLines:
         several = Counter(languages.values())
         return [text for text, language in languages.items() if several[language] > 1]
 
-    def closest(self, cosines: Mapping[str, float]) -> list[Excerpt]:
+    def closest(self, cosines: Mapping[str, float], *, of: int = 1) -> list[Excerpt]:
         """The best lines of at most `PASSAGES` hits (best first), the passage with the best line first.
 
-        `cosines`: of the question with the `undecided`; without them words and rank alone decide.
+        `cosines`: of the question with the `undecided`; without them words and rank alone decide. `of`: so many
+        questions are answered in one message, each with fewer lines.
         """
         chosen: dict[int, list[_Line]] = {}
-        left = COLUMNS
+        most, left = math.ceil(PASSAGES / of), COLUMNS * (of + 1) // (2 * of)
         best: dict[Hashable, float] = {}
         for score, line in sorted(zip(self._scores(cosines), self.lines, strict=True), key=lambda pair: -pair[0]):
             size = _columns(line.unit.text[:LONGEST])
-            fits = size <= left and (line.hit in chosen or len(chosen) < PASSAGES)
+            fits = size <= left and (line.hit in chosen or len(chosen) < most)
             close = not line.table or score > best.setdefault(line.table, score) - _ROWS_BEHIND
             if (fits and close) or not chosen:
                 chosen.setdefault(line.hit, []).append(line)

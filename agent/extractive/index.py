@@ -116,14 +116,14 @@ class Shown:
         return [unit for excerpt in self.excerpts for _, unit in excerpt.lines]
 
 
-def written(closest: Shown, language: Language, *, certainly: bool, beside: Shown | None = None) -> str:
-    """The draft: a heading, each passage's lines quoted under the page and section they are from, and what the loop
-    reads of its certainty; after what is sure also what `beside` it may say otherwise."""
-    blocks = [(_SAYS if certainly else _NEAR).to(language), *_blocks(closest)]
+def written(closest: Sequence[Shown], language: Language, *, certainly: bool, beside: Sequence[Shown] = ()) -> str:
+    """The draft: a heading, for each question each passage's lines quoted under the page and section they are from, and
+    what the loop reads of its certainty; after what is sure also what `beside` it may say otherwise."""
+    blocks = [(_SAYS if certainly else _NEAR).to(language), *chain.from_iterable(map(_blocks, closest))]
     if beside:
-        blocks += [_BESIDE.to(language), *_blocks(beside)]
+        blocks += [_BESIDE.to(language), *chain.from_iterable(map(_blocks, beside))]
     found, surely = ("yes", "yes") if certainly else ("partly", "no")
-    return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])
+    return "\n\n".join([*dict.fromkeys(blocks), _MARKS.format(found=found, sure=surely)])
 
 
 def _blocks(shown: Shown) -> Iterator[str]:

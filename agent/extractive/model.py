@@ -34,6 +34,7 @@ from agent.models.base import (
 )
 from agent.routing.calculator import answer
 from agent.routing.follow_up import about, leant_on, says_little
+from agent.routing.parts import parts
 from agent.routing.router import Kind, asked_in, computed, question_in, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
@@ -46,6 +47,7 @@ log = logging.getLogger(__name__)
 
 Similarity = Callable[[str, Sequence[str]], Awaitable[list[float]]]
 
+MOST = 5  # questions of a message that are looked up one by one
 _RRF = 10  # 1 / (10 + place): the searches of one question in one order
 
 
@@ -59,6 +61,22 @@ class _Turn:
     leans: bool  # there are such questions
     done: tuple[tuple[ToolCall, ToolResult], ...]
     calls_before: int  # in the whole conversation, so that ids stay unique
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its questions, each to be looked up for itself, or all of it where it leans on an earlier one or asks too
+        many."""
+        several = () if self.earlier else parts(self.question)
+        return several if 0 < len(several) <= MOST else (self.question,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Lines of what was found for one question."""
+
+    certainly: bool
+    closest: Shown
+    beside: Shown | None  # of another page, which may say otherwise
 
 
 class ExtractiveModel:
@@ -109,6 +127,23 @@ class ExtractiveModel:
                 return UNSEARCHED[way.kind].to(language), _reply(way.kind, turn), ()
             if can_search:
                 return _why(turn), "", _calls(turn)
+        looks = await self._looks(turn)
+        seen = [look for look in looks if look]
+        if not seen:
+            return NOTHING.to(language), NO_ANSWER, ()
+        certainly = len(seen) == len(looks) and all(look.certainly for look in seen)
+        beside = [look.beside for look in seen if look.beside] if certainly else []
+        closest = [look.closest for look in seen]
+        shown = sum(len(one.excerpts) for one in closest)
+        thought = FOUND["sure" if certainly else "near"].to(language, count=shown)
+        return thought, written(closest, language, certainly=certainly, beside=beside), ()
+
+    async def _looks(self, turn: _Turn) -> list[_Look | None]:
+        """The lines for each of its questions."""
+        made = [[result for call, result in turn.done if _query(call) == fitting(part)] for part in turn.parts]
+        if len(made) > 1 and all(made):
+            several = zip(turn.parts, map(_merged, made), strict=True)
+            return [await self._look(part, part, found, of=len(made)) for part, found in several]
         own, others = list[ToolResult](), list[ToolResult]()
         for call, result in turn.done:
             (own if _query(call) == fitting(turn.question) else others).append(result)
@@ -116,34 +151,38 @@ class ExtractiveModel:
         # A page that fits the words alone is that of another subject, where the question before it leads elsewhere.
         alone = not others or (strong and _first_page(own) == _first_page(others))
         found = _merged(own if alone else [*own, *others] if strong or not turn.leans else others)
-        if not any(hit.relevance >= self._floor for _, hit in found):
-            return NOTHING.to(language), NO_ANSWER, ()
         asked = turn.question if alone else _queries(turn)[0]
-        # How well a passage fits the question before it, or the words of a model that failed, says nothing of this one.
+        return [await self._look(turn.question, asked, found, alone=alone and len(parts(turn.question)) == 1)]
+
+    async def _look(
+        self, question: str, asked: str, found: Sequence[tuple[int, Hit]], *, alone: bool = True, of: int = 1
+    ) -> _Look | None:
+        """None where nothing found has to do with the question. How well a passage fits what was `asked` with others,
+        or in the words of a model that failed, says nothing of this one: only `alone` is it sure."""
+        if not any(hit.relevance >= self._floor for _, hit in found):
+            return None
         # Words agree with many a passage; where the search does not put such a one first, meaning is against it.
         first = found[0][1]
-        fits = sure if sure(turn.question, first) else holds_all
-        certainly = alone and fits(turn.question, first) and first.relevance >= ROW
-        telling = [(n, hit) for n, hit in found if certainly and fits(turn.question, hit)]
-        closest = await self._shown(asked, telling or found, turn.question)
-        answered = asks_the_same(turn.question, first.passage)
-        if certainly and not answered and not self._told(turn.question, closest, first, in_row=fits is holds_all):
-            certainly, closest = False, await self._shown(asked, found, turn.question)
-        other = rivals(turn.question, found, telling)[:1] if certainly else []
-        beside = await self._shown(asked, other, turn.question) if other else None
-        thought = FOUND["sure" if certainly else "near"].to(language, count=len(closest.excerpts))
-        return thought, written(closest, language, certainly=certainly, beside=beside), ()
+        fits = sure if sure(question, first) else holds_all
+        certainly = alone and fits(question, first) and first.relevance >= ROW
+        telling = [(n, hit) for n, hit in found if certainly and fits(question, hit)]
+        closest = await self._shown(asked, telling or found, question, of=of)
+        answered = asks_the_same(question, first.passage)
+        if certainly and not answered and not self._told(question, closest, first, in_row=fits is holds_all):
+            certainly, closest = False, await self._shown(asked, found, question, of=of)
+        other = rivals(question, found, telling)[:1] if certainly else []
+        return _Look(certainly, closest, await self._shown(asked, other, question, of=of) if other else None)
 
     @staticmethod
     def _told(question: str, closest: Shown, first: Hit, *, in_row: bool) -> bool:
         place = f"{first.passage.document} {first.passage.title}"
         return given(question, closest.lines) and of_that_row(question, closest.lines, place, needed=in_row)
 
-    async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]], newest: str) -> Shown:
+    async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]], newest: str, *, of: int) -> Shown:
         hits = [hit for _, hit in found]
         latest = about(newest) if newest != asked else ()
         lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise, newest=latest)
-        return Shown(lines.closest(await self._cosines(asked, lines.undecided())), found)
+        return Shown(lines.closest(await self._cosines(asked, lines.undecided()), of=of), found)
 
     async def _cosines(self, question: str, texts: Sequence[str]) -> dict[str, float]:
         if self._similarity is None or not texts:
@@ -245,8 +284,11 @@ def _first_page(results: Sequence[ToolResult]) -> str | None:
 
 
 def _queries(turn: _Turn) -> tuple[str, ...]:
-    """The question; where it leans on earlier ones, together with them, and alone only if it says enough for that."""
-    alone = () if turn.earlier and says_little(turn.question) else ("",)
+    """Each of its questions; where it leans on earlier ones, together with them, and alone only if it says enough for
+    that."""
+    if not turn.earlier:
+        return tuple(map(fitting, turn.parts))
+    alone = () if says_little(turn.question) else ("",)
     return tuple(dict.fromkeys(fitting(f"{earlier} {turn.question}") for earlier in (turn.earlier, *alone)))
 
 
@@ -264,8 +306,10 @@ def _query(call: ToolCall) -> object:
 
 
 def _why(turn: _Turn) -> str:
-    query, earlier = (quoted(fitting(text), turn.language) for text in (turn.question, turn.earlier))
-    return SEARCHES["followup" if turn.leans else "first"].to(turn.language, query=query, earlier=earlier)
+    queries = [quoted(fitting(text), turn.language) for text in turn.parts]
+    query = ("、" if turn.language == "ja" else ", ").join(queries)
+    kind = "followup" if turn.leans else "first" if len(queries) == 1 else "several"
+    return SEARCHES[kind].to(turn.language, query=query, earlier=quoted(fitting(turn.earlier), turn.language))
 
 
 def _reply(kind: Kind, turn: _Turn) -> str:

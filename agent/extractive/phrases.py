@@ -44,6 +44,10 @@ REPLIES: Mapping[Kind, Text] = {
 
 SEARCHES: Mapping[str, Text] = {
     "first": Text(en="I search the team’s documents for {query}.", ja="チームの資料を{query}で検索します。"),
+    "several": Text(
+        en="There is more than one question in this, so I search the team’s documents for each: {query}.",
+        ja="ご質問が複数あるので、チームの資料をそれぞれ検索します：{query}",
+    ),
     "followup": Text(
         en="This may follow up on {earlier}, so I search the team’s documents for that together with {query}.",
         ja="{earlier}の続きのご質問かもしれないので、それと{query}を合わせてチームの資料を検索します。",

@@ -29,7 +29,9 @@ CONVERSATIONS: dict[str, list[str]] = {
     "until-when.ja": ["夏季休暇は何日ですか？", "それはいつまで？"],
     "japanese-page.en": ["What is the daily allowance for trips abroad?"],
     "english-page.ja": ["ノートパソコンは何年ごとに交換されますか？"],
-    "two-parts.en": ["How often are laptops replaced, and how many reviews does a change need?"],
+    "two-parts.en": [
+        "What is the command for a rollback of a release, and how many stages does the rollout of a release have?"
+    ],
     "two-parts.ja": ["リモートワークは週何日までですか？あと、試用期間は何か月ですか？"],
     "unknown.en": ["What did the zoo in Reykjavik charge for a ticket in 1987?"],
     "unknown.ja": ["ペンギンの平均寿命は何年ですか？"],

@@ -27,6 +27,7 @@ from agent.models.base import (
 from agent.reflection import SCHEMA
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent, Ask, Exchange
+from agent.tools import SearchFunction
 from retrieval.i18n import Language, Text
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of
@@ -101,7 +102,7 @@ class Scored:
 
 async def turn(
     question: str,
-    library: Library | Scored,
+    library: SearchFunction,
     *,
     history: Sequence[tuple[str, str]] = (),
     collections: tuple[CollectionInfo, ...] = (HANDBOOK, IT),
@@ -509,6 +510,67 @@ async def test_an_identifier_with_parts_is_one_word_of_a_follow_up() -> None:
     library = Library()
     await turn("What about SEV-2?", library, history=[("Who approves laptop requests of a SEV-1?", "…")])
     assert [query for query, _ in library.asked] == ["Who approves laptop requests of a SEV-1? What about SEV-2?"]
+
+
+BOTH = "経費精算の期限は支払日から何日以内ですか？あと、国内出張の宿泊費は1泊いくらまでですか？"
+EACH = ("経費精算の期限は支払日から何日以内ですか？", "国内出張の宿泊費は1泊いくらまでですか？")
+
+
+class Apart:
+    """A search that finds for each query its own passages."""
+
+    def __init__(self, *found: tuple[Passage, float, float]) -> None:
+        self._found = dict(zip(EACH, found, strict=True))
+        self.asked: list[str] = []
+
+    async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+        self.asked += queries
+        return await Scored(self._found[queries[0]])(queries, collections)
+
+
+async def test_two_questions_in_one_message_are_each_looked_up_and_told() -> None:
+    library = Apart((EXPENSES, 0.8, 1.0), (TRAVEL, 0.8, 1.0))
+    events = await turn(BOTH, library)
+    assert library.asked == [*EACH]
+    assert Thought(f"ご質問が複数あるので、チームの資料をそれぞれ検索します：「{EACH[0]}」、「{EACH[1]}」") in events
+    last = answer(events)
+    assert not last.unsure
+    assert last.text.count("資料にはこうあります：") == 1
+    assert last.text.index("支払日から30日以内") < last.text.index("1泊12,000円")
+    assert [one.document for one in last.citations] == ["経費精算規程.md", "出張規程.md"]
+
+
+@pytest.mark.parametrize("other", [(TRAVEL, 0.3, 1.0), (TRAVEL, 0.8, 0.5)])
+async def test_where_one_of_two_questions_is_not_surely_told_the_answer_is_not_sure(
+    other: tuple[Passage, float, float],
+) -> None:
+    last = answer(await turn(BOTH, Apart((EXPENSES, 0.8, 1.0), other)))
+    assert last.unsure and last.text.startswith("近いページはこちらです：")
+    assert "支払日から30日以内" in last.text and "1泊12,000円" in last.text
+
+
+async def test_where_nothing_is_found_of_one_of_two_questions_the_answer_is_not_sure() -> None:
+    last = answer(await turn(BOTH, Apart((EXPENSES, 0.8, 1.0), (TRAVEL, 0.01, 1.0))))
+    assert last.unsure and "支払日から30日以内" in last.text and "12,000円" not in last.text
+    nothing = answer(await turn(BOTH, Apart((EXPENSES, 0.01, 1.0), (TRAVEL, 0.01, 1.0))))
+    assert nothing.outcome == "unknown"
+
+
+async def test_each_of_five_questions_is_looked_up_and_more_are_as_one_that_is_never_sure() -> None:
+    asked = [f"How long may device {letter} of the laboratory be borrowed?" for letter in "ABCDEF"]
+    five, six = (Scored((LAPTOP, 0.9, 1.0)) for _ in range(2))
+    events = await turn("\n".join(asked[:5]), five)
+    assert [event.arguments["query"] for event in events if isinstance(event, ToolCalled)] == asked[:5]
+    assert not answer(events).unsure and answer(events).text.count("Open the IT portal") == 1
+    events = await turn("\n".join(asked), six)
+    assert len([event for event in events if isinstance(event, ToolCalled)]) == 1
+    assert answer(events).unsure
+
+
+async def test_two_questions_that_lean_on_an_earlier_one_are_searched_with_it() -> None:
+    library = Library()
+    await turn(f"And how long does it take? {EACH[0]}", library, history=[("Who approves laptops?", "Your manager.")])
+    assert library.asked[0][0].startswith("Who approves laptops? And how long does it take?")
 
 
 async def test_a_new_question_in_a_thread_is_answered_by_its_own_page() -> None:
