@@ -1,11 +1,12 @@
 """Questions as colleagues ask them, put to the whole application: `python -m benchmarks.asks --data FOLDER`.
 
-    python -m benchmarks.asks --data FOLDER [--home FOLDER] [--only a|b|c] [--limit N] [--own-words] [--json] [--rows
-    FILE]
+    python -m benchmarks.asks --data FOLDER [--home FOLDER] [--only a|b|c] [--two] [--limit N] [--own-words] [--json]
+    [--rows FILE]
 
 FOLDER is as `benchmarks/asks_cases.py` says; cases whose pages are not there are left out and counted.
 
 a  without a model, over POST /chat: from the right page? the fact told, or shown in an excerpt? refused? sure and wrong?
+   `--two`: this of the direct questions, two in one message.
 b  with a model that knows what to search for and what the answer is, and sees only what it is sent (`cassette.py`): what
    the loop loses of that, and what it costs. `--own-words`: it answers in the case's words instead of the pages'.
 c  the search alone: does the fact stand in what a model is shown, for the asker's words and for a model's queries?
@@ -34,7 +35,7 @@ import httpx
 from adapters.web.api.routes import READERS
 from adapters.web.server.server import serving
 from adapters.web.server.sockets import listen
-from benchmarks.asks_cases import DIRECT, FOLLOW_UP, Asked, AsksError, Case, prose, read, scored, spread
+from benchmarks.asks_cases import DIRECT, FOLLOW_UP, Asked, AsksError, Case, in_twos, prose, read, scored, spread
 from benchmarks.cassette import MODEL, Cassette, Heard, Words
 from benchmarks.homes import percentile
 from bot.app import Application, running
@@ -372,12 +373,18 @@ async def search(app: Application, queries: Sequence[str], written_by: WrittenBy
 
 
 async def measure(
-    data: Path, homes: Path, parts: Sequence[str] = PARTS, *, limit: int | None = None, words: Words = "quoted"
+    data: Path,
+    homes: Path,
+    parts: Sequence[str] = PARTS,
+    *,
+    limit: int | None = None,
+    words: Words = "quoted",
+    two: bool = False,
 ) -> tuple[dict[str, Report], int, int]:
     """The parts' reports; how many cases were asked, and how many left out. Raises AsksError, and what `running`
     raises."""
     whole, left_out = read(data)
-    cases = spread(whole, limit)
+    cases = spread(in_twos(whole) if two else whole, limit)
     home = await indexed(data / "pages", homes)
     reports: dict[str, Report] = {}
     for part in parts:
@@ -397,24 +404,26 @@ def main() -> None:
     options.add_argument("--home", type=Path, help="keep the indexed pages here, for the next run")
     options.add_argument("--only", choices=PARTS)
     options.add_argument("--limit", type=int, help="so many cases, spread over all")
+    options.add_argument("--two", action="store_true", help="a: of the direct questions, two in one message; no floors")
     options.add_argument("--own-words", action="store_true", help="b: answer in the case's words")
     options.add_argument("--json", action="store_true", help="print one JSON object")
     options.add_argument("--rows", type=Path, help="write what became of each case here, a JSON object a line")
     chosen = options.parse_args()
-    parts = (chosen.only,) if chosen.only else PARTS
+    parts = ("a",) if chosen.two else (chosen.only,) if chosen.only else PARTS
     with TemporaryDirectory(prefix="kotae-asks-") as folder:
         homes = chosen.home or Path(folder)
         homes.mkdir(parents=True, exist_ok=True)
         words: Words = "own" if chosen.own_words else "quoted"
         try:
-            reports, count, left_out = asyncio.run(measure(chosen.data, homes, parts, limit=chosen.limit, words=words))
+            measured = measure(chosen.data, homes, parts, limit=chosen.limit, words=words, two=chosen.two)
+            reports, count, left_out = asyncio.run(measured)
         except AsksError as error:
             sys.exit(str(error))
     if chosen.rows:
         rows = [{"part": part, **row} for part, report in reports.items() for row in report.rows]
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         chosen.rows.write_text(text, encoding="utf-8")
-    missed = [line for part, report in reports.items() for line in report.missed(part)]
+    missed = [line for part, report in reports.items() for line in report.missed(part) if not chosen.two]
     if chosen.json:
         said = {part: report.as_json() for part, report in reports.items()}
         print(json.dumps({"cases": count, "left_out": left_out, **said, "missed": missed}, ensure_ascii=False))

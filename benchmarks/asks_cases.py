@@ -11,13 +11,18 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 REWRITES = "rewrites.jsonl"
 TWO_PAGES, FOLLOW_UP, DIRECT = "two_pages", "follow_up", "direct"
+
+_JOINTS = {
+    "en": ("? Also, ", ", and ", "? ", "? And "),
+    "ja": ("？あと、", "？それから", "？", "？また、"),
+}
 
 _BETWEEN = r"[\s,*`]*"  # may stand between the characters of a form: "10,000", "**Log** TOIL"
 _SHORT = 5  # letters of a Latin form that has to be a word of its own; a longer one may be a part of a word
@@ -115,6 +120,21 @@ def read(folder: Path) -> tuple[list[Case], list[Case]]:
         raise AsksError(f"{folder} holds no cases, or no pages")
     whole = [case for case in cases if there.issuperset((*case.files, *case.near))]
     return whole, [case for case in cases if case not in whole]
+
+
+def in_twos(cases: Sequence[Case]) -> list[Case]:
+    """The direct questions, two a message: each with one of another page in the same language, joined in turn as people
+    do. Both pages are needed, and all facts of both."""
+    found: list[Case] = []
+    for language, joints in _JOINTS.items():
+        some = [case for case in cases if case.kind == DIRECT and case.language == language]
+        further = some[len(some) // 2 :] + some[: len(some) // 2]
+        for number, (one, other) in enumerate(zip(some, further, strict=True)):
+            joint, first = joints[number % len(joints)], one.question.rstrip(" ?？。")
+            message = Case(f"{one.id}+{other.id}", language, TWO_PAGES, f"{first}{joint}{other.question}")
+            files, also = one.files + other.files, one.also + other.also
+            found.append(replace(message, files=files, also=also, facts=one.facts + other.facts))
+    return found
 
 
 def spread(cases: Sequence[Case], limit: int | None) -> list[Case]:

@@ -46,7 +46,7 @@ WORDS = "tests/hostile/test_words.py"
 REACT_CALLS = "tests/agent/strategies/test_react_calls.py"
 KILLED = "tests/crash/test_kills.py"
 HOME = "tests/bot/config/test_home.py"
-LOCAL_FILES = "tests/bot/sources/test_local_files.py"
+LOCAL_FILES = "tests/retrieval/loaders/test_local_files.py"
 DOUBTS = "tests/bot/unanswered/test_doubts.py"
 DOUBT_SHOWN = "tests/adapters/markdown/test_events.py::test_doubt_stands_in_front_of_an_answer_once"
 MISSED = "tests/bot/turns/test_turns.py::test_what_is_a_miss"
@@ -1529,7 +1529,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a checkout's files have no date of their own",
-        "bot/sources/local_files.py",
+        "retrieval/loaders/local_files.py",
         ('if any(folder.joinpath(".git").exists() for folder in path.parents):', "if False:"),
         (f"{LOCAL_FILES}::test_the_day_of_a_files_last_change_counts_outside_of_a_checkout",),
     ),
@@ -1835,25 +1835,25 @@ MUTATIONS = (
     ),
     Mutation(
         "local files: no link leads out of the folder",
-        "bot/sources/local_files.py",
+        "retrieval/loaders/local_files.py",
         ("            if not real.is_relative_to(self._root):\n", "            if False:\n"),
         (f"{LOCAL_FILES}::test_no_link_leads_out_of_the_folder",),
     ),
     Mutation(
         "local files: what becomes a link is not followed",
-        "bot/sources/local_files.py",
+        "retrieval/loaders/local_files.py",
         ("return os.open(last, flags | os.O_NOFOLLOW, dir_fd=folder)", "return os.open(last, flags, dir_fd=folder)"),
         (f"{LOCAL_FILES}::test_what_becomes_a_link_after_it_was_found_is_not_followed",),
     ),
     Mutation(
         "local files: no folder on the way becomes a link",
-        "bot/sources/local_files.py",
+        "retrieval/loaders/local_files.py",
         ("os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd", "os.O_RDONLY | os.O_DIRECTORY, dir_fd"),
         (f"{LOCAL_FILES}::test_what_becomes_a_link_after_it_was_found_is_not_followed",),
     ),
     Mutation(
         "local files: no pipe keeps anybody waiting",
-        "bot/sources/local_files.py",
+        "retrieval/loaders/local_files.py",
         ("                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):\n", "                if False:\n"),
         (f"{LOCAL_FILES}::test_what_becomes_a_link_after_it_was_found_is_not_followed",),
     ),

@@ -3,6 +3,7 @@ handbook."""
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -11,7 +12,7 @@ import httpx
 import pytest
 
 from benchmarks.asks import Floor, Report, evidence, indexed, with_model, without_model
-from benchmarks.asks_cases import AsksError, Case, occurs, prose, read, scored, spread
+from benchmarks.asks_cases import AsksError, Case, in_twos, occurs, prose, read, scored, spread
 from benchmarks.cassette import MODEL, Cassette, repeated
 
 ROOT = Path(__file__).parents[1]
@@ -30,6 +31,20 @@ def cases(data: Path) -> list[Case]:
 
 
 # -- scoring --------------------------------------------------------------------------------------------------------
+
+
+def test_direct_questions_are_put_two_in_one_message() -> None:
+    cases = [Case(f"e{n}", "en", "direct", f"What is {n}?", files=(f"{n}.md",), facts=((f"{n} m",),)) for n in range(4)]
+    other = Case("p", "en", "paraphrase", "Which?", files=("p.md",))
+    twos = in_twos([*cases, other, replace(cases[0], id="j", language="ja", question="何m？")])
+    assert [one.question for one in twos[:3]] == [
+        "What is 0? Also, What is 2?",
+        "What is 1, and What is 3?",
+        "What is 2? What is 0?",
+    ]
+    assert [one.id for one in twos[3:]] == ["e3+e1", "j+j"]
+    assert twos[0].facts == (("0 m",), ("2 m",))
+    assert twos[0].cited_by(["0.md", "2.md"]) and not twos[0].cited_by(["0.md"])
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,11 @@ from agent.events import (
     ToolReturned,
 )
 from bot.config.settings import Settings
-from bot.sources.local_files import NotReadError, local_files
 from bot.texts import REASONS, reply_language
 from bot.turns.event_json import as_json as event_json
 from bot.types import Actor, Audience, Feedback, Incoming, Place, StepsShown, Upload, Verdict
 from retrieval.i18n import Language, Text
+from retrieval.loaders.local_files import NotReadError, local_files
 from retrieval.types import TEAM, Passage
 
 if TYPE_CHECKING:  # a question that is asked over the socket needs no database

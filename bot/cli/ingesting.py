@@ -15,13 +15,13 @@ from bot.views import Json
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations
     from bot.cli.remote import Owner
-    from bot.sources.local_files import LocalFile
+    from retrieval.loaders.local_files import LocalFile
 
 _AT_ONCE = 200  # documents forgotten in one request
 
 
 def ingest(paths: Sequence[Path], collection: str | None, scope: str, *, prune: bool, as_json: bool) -> NoReturn:
-    from bot.sources.local_files import folder_id, local_files
+    from retrieval.loaders.local_files import folder_id, local_files
 
     given = [(path, folder_id(path) if path.is_dir() else None, local_files(path)) for path in paths]
     files = [(file, folder) for _, folder, found in given for file in found]
@@ -51,8 +51,8 @@ async def _add(
     home: "Operations | Owner", file: "LocalFile", collection: str | None, scope: str, folder: str | None
 ) -> Json:
     """The verdict on one file, as JSON."""
-    from bot.sources.local_files import NotReadError
     from bot.types import Verdict
+    from retrieval.loaders.local_files import NotReadError
 
     name = readable(file.name)
     try:

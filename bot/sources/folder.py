@@ -22,9 +22,9 @@ from bot.sources.base import (
     SourcePage,
     follow_renames,
 )
-from bot.sources.local_files import LocalFile, NotReadError, local_files
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
+from retrieval.loaders.local_files import LocalFile, NotReadError, local_files
 
 NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
 _UNREADABLE = Text(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sources.local_files import LocalFile, NotReadError, local_files
+from retrieval.loaders.local_files import LocalFile, NotReadError, local_files
 
 MOST = 1_000
 
