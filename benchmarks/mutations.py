@@ -595,6 +595,12 @@ MUTATIONS = (
                 ("tests/agent/extractive/test_model.py::test_each_of_five_questions_is_looked_up_and_more_are_as_one_that_is_never_sure",),
             ),
             (
+                "half of two questions on one page is no answer",
+                "agent/extractive/wanted.py",
+                (">= _SOME * len(words)", ">= 0"),
+                ("tests/agent/extractive/test_model.py::test_what_only_goes_on_from_a_question_has_to_be_told_too",),
+            ),
+            (
                 "a question that goes on from the one before it stays with it",
                 "agent/routing/parts.py",
                 (" and not _goes_on(own)", ""),

@@ -16,7 +16,7 @@ from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
 from agent.extractive.index import FLOOR, ROW, Shown, asks_the_same, certain, holds_all, rivals, sure, written
 from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
-from agent.extractive.wanted import given, of_that_row
+from agent.extractive.wanted import given, of_each, of_that_row
 from agent.models.base import (
     Effort,
     Message,
@@ -176,7 +176,8 @@ class ExtractiveModel:
     @staticmethod
     def _told(question: str, closest: Shown, first: Hit, *, in_row: bool) -> bool:
         place = f"{first.passage.document} {first.passage.title}"
-        return given(question, closest.lines) and of_that_row(question, closest.lines, place, needed=in_row)
+        told = given(question, closest.lines) and of_each(question, closest.lines, place)
+        return told and of_that_row(question, closest.lines, place, needed=in_row)
 
     async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]], newest: str, *, of: int) -> Shown:
         hits = [hit for _, hit in found]

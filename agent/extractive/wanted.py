@@ -7,13 +7,17 @@ that were sure and right none.
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from agent.grounding.entities import denies
 from agent.grounding.quantities import facts, figures
-from agent.routing.follow_up import reading
+from agent.routing.follow_up import about, reading
+from agent.routing.parts import asking
 from agent.routing.patterns import words
 from agent.segmentation import Unit
 from retrieval.text import normalise
+
+_SOME = 0.4  # of the words that a question is about
 
 Has = Callable[[str], bool]
 
@@ -34,8 +38,22 @@ def given(question: str, lines: Sequence[Unit]) -> bool:
     has = _required(asked)
     if has and not any(has(line.text) for line in lines):
         return False
-    said = (text for line in lines for text in (line.text, line.lead, *line.headings))
-    return not _asks_what_is_not(asked) or any(map(denies, said))
+    return not _asks_what_is_not(asked) or any(map(denies, chain.from_iterable(map(_said, lines))))
+
+
+def of_each(question: str, lines: Sequence[Unit], place: str) -> bool:
+    """Whether the lines, with their headings and the `place` they are at, have some words of each question in a message
+    of several, also of one that only goes on from another ("And how do I apply?"). Of four sure answers that told one
+    of two questions none has as many of the other's words, of the right ones all."""
+    encoder, _ = reading()
+    there = frozenset(encoder.terms(" ".join((place, *chain.from_iterable(map(_said, lines))))))
+    asked = asking(question)
+    wanted = [about(one) for one in asked] if len(asked) > 1 else []
+    return all(len(words & there) >= _SOME * len(words) for words in wanted)
+
+
+def _said(line: Unit) -> tuple[str, ...]:
+    return (line.text, line.lead, *line.headings)
 
 
 def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: bool = False) -> bool:
@@ -48,13 +66,13 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: boo
     """
     rows = [line for line in lines if line.columns]
     encoder, subject = reading()
-    about = frozenset(subject(encoder.query(question)[0].indices))
+    subjects = frozenset(subject(encoder.query(question)[0].indices))
     prose = [part for line in lines if not line.columns for part in (line.text, *line.headings)]
     texts = (" ".join((place, *prose, *row.headings, row.text)) for row in rows)
     named = facts(question)
 
     def told(text: str) -> bool:
-        return about.issubset(encoder.query(text)[0].indices) and all(map(figures(text).hold, named))
+        return subjects.issubset(encoder.query(text)[0].indices) and all(map(figures(text).hold, named))
 
     return any(map(told, texts)) if rows else not needed
 

@@ -567,6 +567,12 @@ async def test_each_of_five_questions_is_looked_up_and_more_are_as_one_that_is_n
     assert answer(events).unsure
 
 
+@pytest.mark.parametrize(("further", "is_sure"), [("部門長の承認は？", True), ("上限額は？", False), ("", True)])
+async def test_what_only_goes_on_from_a_question_has_to_be_told_too(further: str, is_sure: bool) -> None:
+    last = answer(await turn(EACH[0] + further, Scored((EXPENSES, 0.9, 0.9))))
+    assert last.unsure is not is_sure
+
+
 async def test_two_questions_that_lean_on_an_earlier_one_are_searched_with_it() -> None:
     library = Library()
     await turn(f"And how long does it take? {EACH[0]}", library, history=[("Who approves laptops?", "Your manager.")])
