@@ -595,6 +595,12 @@ MUTATIONS = (
                 ("tests/agent/extractive/test_model.py::test_each_of_five_questions_is_looked_up_and_more_are_as_one_that_is_never_sure",),
             ),
             (
+                "an objection is not shown the same again",
+                "agent/extractive/model.py",
+                ("            if turn.objects:\n", "            if False:\n"),
+                ("tests/agent/extractive/test_model.py::test_an_objection_alone_is_not_searched_for_and_leads_to_those_who_know",),
+            ),
+            (
                 "half of two questions on one page is no answer",
                 "agent/extractive/wanted.py",
                 (">= _SOME * len(words)", ">= 0"),

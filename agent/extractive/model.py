@@ -15,7 +15,7 @@ from typing import Any
 from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
 from agent.extractive.index import FLOOR, ROW, Shown, asks_the_same, certain, holds_all, rivals, sure, written
-from agent.extractive.phrases import FOUND, NOTHING, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
+from agent.extractive.phrases import FOUND, NOTHING, OBJECTED, OBJECTION, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
 from agent.extractive.wanted import given, of_each, of_that_row
 from agent.models.base import (
     Effort,
@@ -35,7 +35,7 @@ from agent.models.base import (
 from agent.routing.calculator import answer
 from agent.routing.follow_up import about, leant_on, says_little
 from agent.routing.parts import parts
-from agent.routing.router import Kind, asked_in, computed, question_in, route
+from agent.routing.router import Kind, asked_in, computed, objects, question_in, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
@@ -59,6 +59,7 @@ class _Turn:
     question: str
     earlier: str  # the questions before it that it leans on, and what was said around it
     leans: bool  # there are such questions
+    objects: bool  # it only says that what was told is wrong
     done: tuple[tuple[ToolCall, ToolResult], ...]
     calls_before: int  # in the whole conversation, so that ids stay unique
 
@@ -125,6 +126,8 @@ class ExtractiveModel:
             way = route(turn.question)
             if not way.search:
                 return UNSEARCHED[way.kind].to(language), _reply(way.kind, turn), ()
+            if turn.objects:
+                return OBJECTION.to(language), OBJECTED.to(language), ()
             if can_search:
                 return _why(turn), "", _calls(turn)
         looks = await self._looks(turn)
@@ -207,7 +210,7 @@ def _structured(messages: Sequence[Message], wanted: Mapping[str, Any]) -> dict[
 
 
 def _plan(turn: _Turn) -> dict[str, Any]:
-    if not route(turn.question).search:
+    if turn.objects or not route(turn.question).search:
         return {"search": False, "queries": []}
     return {"search": True, "thought": _why(turn), "queries": [{"query": query} for query in _queries(turn)]}
 
@@ -242,6 +245,7 @@ def _read(messages: Sequence[Message]) -> _Turn:
         question=question,
         earlier=f"{before} {around}".strip(),
         leans=bool(before),
+        objects=len(own) > 1 and objects(question),
         done=_results(messages[start:]),
         calls_before=sum(len(message.calls) for message in messages if isinstance(message, ModelMessage)),
     )

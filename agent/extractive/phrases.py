@@ -42,6 +42,17 @@ REPLIES: Mapping[Kind, Text] = {
     ),
 }
 
+OBJECTION = Text(
+    en="This says that my answer was wrong; the same search would show the same again.",
+    ja="前の回答へのご指摘です。同じ検索では同じ結果になるため、検索しません。",
+)
+OBJECTED = Text(
+    en="Thank you for telling me. I quote the documents, so I cannot put it right myself. Please rate that answer 👎 "
+    "and write what it should say: it is brought to the people who can answer it.",
+    ja="ご指摘ありがとうございます。資料を引用しているため、私のほうでは直せません。その回答に 👎 を付けて正しい内容を"
+    "お書きいただくと、詳しい方に届きます。",
+)
+
 SEARCHES: Mapping[str, Text] = {
     "first": Text(en="I search the team’s documents for {query}.", ja="チームの資料を{query}で検索します。"),
     "several": Text(

@@ -50,6 +50,14 @@ def approves(message: str) -> bool:
     return words("approves").search(text) is not None and not _NO_WORD.sub("", _without(text, ("approves", "around")))
 
 
+def objects(message: str) -> bool:
+    """Whether a message says that what was told is wrong, and nothing else."""
+    text = _without_emoji(message)
+    return words("objects").search(text) is not None and not _NO_WORD.sub(
+        "", _without(text, ("objects", *_COURTESY, "remark", "around"))
+    )
+
+
 def asks_what(message: str) -> bool:
     """Whether a message has a word that asks who, which, when or how much, and does not only ask for a yes."""
     text = normalise(message)

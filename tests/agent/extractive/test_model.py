@@ -567,6 +567,24 @@ async def test_each_of_five_questions_is_looked_up_and_more_are_as_one_that_is_n
     assert answer(events).unsure
 
 
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [("No, that's wrong.", "👎"), ("すみません、違うと思います", "👎"), ("違います、15日です", "近いページ")],
+)
+async def test_an_objection_alone_is_not_searched_for_and_leads_to_those_who_know(message: str, said: str) -> None:
+    library = Library(relevance=0.3)
+    last = answer(await turn(message, library, history=[(EACH[0], "30日以内です。")]))
+    assert said in last.text and bool(library.asked) is (said != "👎")
+    assert last.outcome == "answered"
+
+
+@pytest.mark.parametrize("message", ["That's wrong.", "違います"])
+async def test_where_nothing_was_answered_an_objection_is_looked_up_like_anything(message: str) -> None:
+    library = Library()
+    await turn(message, library)
+    assert library.asked
+
+
 @pytest.mark.parametrize(("further", "is_sure"), [("部門長の承認は？", True), ("上限額は？", False), ("", True)])
 async def test_what_only_goes_on_from_a_question_has_to_be_told_too(further: str, is_sure: bool) -> None:
     last = answer(await turn(EACH[0] + further, Scored((EXPENSES, 0.9, 0.9))))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.router import approves, asked_in, computed, question_in, requests, route
+from agent.routing.router import approves, asked_in, computed, objects, question_in, requests, route
 
 
 @pytest.mark.parametrize(
@@ -225,3 +225,34 @@ def test_of_a_long_message_what_it_asks_is_told_from_the_rest() -> None:
 @pytest.mark.parametrize("message", ["雨です。課長の宿泊費の上限はいくらですか？", MAIL, "経費精算の期限は？" * 40])
 def test_a_message_that_is_short_or_asks_nothing_or_only_asks_is_asked_whole(message: str) -> None:
     assert asked_in(message) == (message, "")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "that's wrong",
+        "No. That is not correct anymore",
+        "I think that's outdated",
+        "thanks, but that's not right",
+        "違います",
+        "情報が古いです",
+    ],
+)
+def test_an_objection(message: str) -> None:
+    assert objects(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "is that wrong?",
+        "what's wrong with my laptop",
+        "that's wrong, it is 15",
+        "sorry, wrong thread",
+        "no",
+        "何が違いますか",
+        "違います、15日です",
+    ],
+)
+def test_what_says_or_asks_more_is_no_objection(message: str) -> None:
+    assert not objects(message)
