@@ -6,6 +6,7 @@ messages 6 are taken for two questions, of which 5 need two pages.
 """
 
 import re
+from functools import lru_cache
 from itertools import chain
 
 from agent.routing.follow_up import leans, says_little
@@ -19,6 +20,7 @@ _MARK = re.compile(r"(?<=[?？])\s+")
 _ITEM = re.compile(r"^\s*(?:[-*•・]|\(?\d{1,2}[.)）]|[①-⑳])\s*")
 
 
+@lru_cache(maxsize=64)  # a turn asks several times
 def parts(question: str) -> tuple[str, ...]:
     """The questions of a message that each stand alone, in order, with what is said of them; itself where it is one."""
     found: list[list[str]] = []
