@@ -53,9 +53,9 @@ def approves(message: str) -> bool:
 def objects(message: str) -> bool:
     """Whether a message says that what was told is wrong, and nothing else."""
     text = _without_emoji(message)
-    return words("objects").search(text) is not None and not _NO_WORD.sub(
-        "", _without(text, ("objects", *_COURTESY, "remark", "around"))
-    )
+    if len(text) > _LONG or not words("objects").search(text):
+        return False
+    return not _NO_WORD.sub("", _without(text, ("objects", *_COURTESY, "remark", "around")))
 
 
 def asks_what(message: str) -> bool:

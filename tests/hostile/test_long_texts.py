@@ -13,7 +13,8 @@ from agent.grounding.check import check
 from agent.grounding.entities import names
 from agent.grounding.quantities import facts, figures
 from agent.reflection import parse_draft
-from agent.routing.router import route
+from agent.routing.parts import parts
+from agent.routing.router import objects, route
 from agent.segmentation import clean
 
 GROWS = 8  # for four times the text; each grew by sixteen
@@ -24,6 +25,8 @@ AT_ONCE = 0.1  # seconds of the processor, for the whole text: too little to be 
     ("read", "sign", "times"),
     [
         (route, "1", 10_000),
+        (parts, "and what x ", 4_000),
+        (objects, "no ", 10_000),
         (facts, "1", 10_000),
         (facts, "-", 20_000),
         (facts, "1-", 10_000),
