@@ -259,6 +259,7 @@ async def test_an_edit_that_still_waits_is_left_to_the_last_one() -> None:
         for event in TURN[2:]:
             await view.step(event)
         answering = asyncio.create_task(view.answer(ANSWER))
+        await until(lambda: stage.rows.of_kind("answer"))  # it is about to be posted
         await goes_on(time, answering)
         await goes_on(time, asyncio.create_task(view.close()))
         in_order(stage, whole=True)
