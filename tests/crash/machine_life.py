@@ -3,9 +3,11 @@ told on standard input, a JSON object a line, all at the same time, and answers 
 """
 
 import asyncio
+import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,13 @@ class Life:
         found = await self._app.knowledge.search(query, READERS, (collection,), limit=50, min_relevance=0.0)
         return {"found": sorted({hit.passage.document for hit in found.hits})}
 
+    async def stacks(self) -> Said:
+        """Where each task stands."""
+        told = io.StringIO()
+        for task in asyncio.all_tasks():
+            task.print_stack(file=told)
+        return {"stacks": told.getvalue()}
+
     async def vote(self, *, turn: str, author: str) -> Said:
         return {"kept": await self._app.bot.turns.vote(Feedback(turn, author, "down", "outdated"))}
 
@@ -116,6 +125,8 @@ async def _done(work: Callable[..., Awaitable[Said]], number: int, asked: Said) 
         say(id=number, **await work(**asked))
     except (StoreError, RAGToolError) as error:  # said to whoever asked; nothing was done
         say(id=number, failed=error.text("en"))
+    except Exception:
+        say(id=number, broke=traceback.format_exc())
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ EMBEDDERS = {"hash": 32, "newer": 48}  # the documents are re-indexed with the s
 SECTIONS = 3
 KINDS = {"add", "ask", "shown", "forget", "vote", "digest"}  # a run lasts until each has been done
 PATIENCE = 60.0  # seconds after which a kind that was never done is a failure
+SILENCE = 150.0  # seconds after which a process that does not answer, or does not start, is a failure
 PLANS = 6  # documents that are replaced and forgotten again and again
 _TRIES = 10
 OFF = "+600"  # seconds that the clock of one process is wrong
@@ -73,7 +74,7 @@ class Machine:
             process = self._process = await asyncio.to_thread(self._start)
             said, self._told = await talking(process)  # type: ignore[arg-type]
             try:
-                while line := await said.readline():
+                while (line := await said.readline()).endswith(b"\n"):  # else it was killed in the midst of it
                     self._hear(json.loads(line))
             finally:
                 self.ready.clear()
@@ -104,7 +105,14 @@ class Machine:
             self._note(said)
 
     async def __call__(self, do: str, **asked: Any) -> Said:
-        """Raises Died."""
+        """Raises Died, and TimeoutError when it lives and says nothing."""
+        try:
+            return await asyncio.wait_for(self._answer(do, asked), SILENCE)
+        except TimeoutError as error:
+            stands = await asyncio.wait_for(self._answer("stacks", {}), SILENCE)
+            raise TimeoutError(f"no answer to {do} {asked}\n{stands['stacks']}") from error
+
+    async def _answer(self, do: str, asked: Said) -> Said:
         await self.ready.wait()
         number = next(self._numbers)
         answer: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
@@ -187,6 +195,9 @@ class Run:
         try:
             said = await (machine or self.some())(what, **more)
         except Died:
+            return None
+        if "broke" in said:
+            self.problem(f"{what} broke: {said['broke']}")
             return None
         if "failed" in said:
             self.report.refused[said["failed"]] += 1
@@ -299,8 +310,12 @@ class Run:
             one.kill()
 
     async def deaths(self, every: float, server: FakeQdrant, database: str) -> None:
+        done = 0
         while True:
             await asyncio.sleep(self._chance.expovariate(1 / every))
+            if self.report.done.total() == done:
+                continue  # where a start takes longer than a life, nothing would ever be done
+            done = self.report.done.total()
             one, fate = self.some(), self._chance.random()
             if fate < 0.15:  # as when the database is started again: locks go, and answers to commits with them
                 await asyncio.to_thread(postgresql.execute, database, _CUT)
@@ -362,8 +377,8 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                 wrong = OFF if report.wrong_clock and number == processes - 1 else ""
                 machines.append(Machine(home, given, whole.note, clock=wrong))
             plans = [Plan(f"plan{number}.md") for number in range(PLANS)]
-            async with _going(*(one.run() for one in machines)):
-                await asyncio.gather(*(one.ready.wait() for one in machines))
+            async with _going(*(one.run() for one in machines)) as lives:
+                await _all_ready(machines, lives)
                 began = asyncio.get_running_loop().time()
                 work = [
                     *map(whole.documents, plans),
@@ -386,12 +401,23 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                             task.result()
                 report.seconds = asyncio.get_running_loop().time() - began
                 server.calm()
-                await asyncio.gather(*(one.ready.wait() for one in machines))
+                await _all_ready(machines, lives)
                 await _settled(whole, machines, database)
                 for plan in plans:
                     await whole.asked("add", name=plan.name, collection="plans0", text=text_of(plan.name, "edition0"))
             await _checked(whole, report, database, server.url)
     return report
+
+
+async def _all_ready(machines: Sequence[Machine], lives: Sequence[asyncio.Future[None]]) -> None:
+    """Raises what ended the `lives` of one that is not started again, and TimeoutError."""
+    try:
+        async with asyncio.timeout(SILENCE):
+            await asyncio.gather(*(one.ready.wait() for one in machines))
+    finally:
+        for life in lives:
+            if life.done():
+                life.result()
 
 
 @asynccontextmanager
