@@ -96,6 +96,12 @@ class Unit:
         return self.names or ((record[1],) if record else ())
 
 
+def without_mark(line: str) -> str:
+    """An item of a list without the mark in front of it; any other line as it is."""
+    item = _FORMS["item"].match(line)
+    return item[1] if item else line
+
+
 def clean(text: str) -> str:
     """`text` as a reader sees it: no link targets, images, emphasis, HTML tags or reference marks. Code spans, bare
     addresses (`<mail@example.com>`) and placeholders (`<your name>`) are words of it."""

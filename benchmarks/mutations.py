@@ -615,7 +615,7 @@ MUTATIONS = (
             (
                 "what is only said between questions is none",
                 "agent/routing/parts.py",
-                ("_asks(own) and any(map(_asks, found[-1])) and", "any(map(_asks, found[-1])) and"),
+                ("asked and _asks(own) and", "asked and"),
                 ("tests/agent/routing/test_parts.py",),
             ),
         )

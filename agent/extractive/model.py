@@ -67,8 +67,8 @@ class _Turn:
     def parts(self) -> tuple[str, ...]:
         """Its questions, each to be looked up for itself, or all of it where it leans on an earlier one or asks too
         many."""
-        several = () if self.earlier else parts(self.question)
-        return several if 0 < len(several) <= MOST else (self.question,)
+        several = parts(self.question)
+        return (self.question,) if self.earlier or len(several) > MOST else several
 
 
 @dataclass(frozen=True, slots=True)

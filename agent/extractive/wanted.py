@@ -45,11 +45,12 @@ def of_each(question: str, lines: Sequence[Unit], place: str) -> bool:
     """Whether the lines, with their headings and the `place` they are at, have some words of each question in a message
     of several, also of one that only goes on from another ("And how do I apply?"). Of four sure answers that told one
     of two questions none has as many of the other's words, of the right ones all."""
+    asked = asking(question)
+    if len(asked) < 2:
+        return True
     encoder, _ = reading()
     there = frozenset(encoder.terms(" ".join((place, *chain.from_iterable(map(_said, lines))))))
-    asked = asking(question)
-    wanted = [about(one) for one in asked] if len(asked) > 1 else []
-    return all(len(words & there) >= _SOME * len(words) for words in wanted)
+    return all(len(words & there) >= _SOME * len(words) for words in map(about, asked))
 
 
 def _said(line: Unit) -> tuple[str, ...]:

@@ -46,16 +46,13 @@ def route(message: str) -> Route:
 
 def approves(message: str) -> bool:
     """Whether a message is nothing but a word of courtesy that answers whether something may be done."""
-    text = _without_emoji(message)
-    return words("approves").search(text) is not None and not _NO_WORD.sub("", _without(text, ("approves", "around")))
+    return _only(_without_emoji(message), "approves", "around")
 
 
 def objects(message: str) -> bool:
     """Whether a message says that what was told is wrong, and nothing else."""
     text = _without_emoji(message)
-    if len(text) > _LONG or not words("objects").search(text):
-        return False
-    return not _NO_WORD.sub("", _without(text, ("objects", *_COURTESY, "remark", "around")))
+    return len(text) <= _LONG and _only(text, "objects", *_COURTESY, "remark", "around")
 
 
 def asks_what(message: str) -> bool:
@@ -122,6 +119,11 @@ def computed(message: str) -> Computed | None:
 
 def _without_emoji(message: str) -> str:
     return _EMOJI.sub(" ", normalise(message))
+
+
+def _only(text: str, kind: str, *beside: str) -> bool:
+    """Whether it has words of this kind, and else only of those that may stand beside them."""
+    return words(kind).search(text) is not None and _NO_WORD.fullmatch(_without(text, (kind, *beside))) is not None
 
 
 def _without(text: str, kinds: tuple[str, ...]) -> str:

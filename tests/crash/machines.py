@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -377,8 +377,8 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                 wrong = OFF if report.wrong_clock and number == processes - 1 else ""
                 machines.append(Machine(home, given, whole.note, clock=wrong))
             plans = [Plan(f"plan{number}.md") for number in range(PLANS)]
-            async with _going(*(one.run() for one in machines)) as lives:
-                await _all_ready(machines, lives)
+            async with _going(*(one.run() for one in machines)):
+                await _all_ready(machines)
                 began = asyncio.get_running_loop().time()
                 work = [
                     *map(whole.documents, plans),
@@ -391,17 +391,14 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
                     whole.reindex(seconds / 3, Path(folder) / "reindex"),
                 ]
                 async with _going(*work) as going:
-                    await asyncio.wait(going, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+                    await asyncio.sleep(seconds)
                     await going[-1]
                     async with asyncio.timeout(PATIENCE):
-                        while not report.done.keys() >= KINDS and not any(task.done() for task in going[:-1]):
-                            await asyncio.wait(going, timeout=0.05, return_when=asyncio.FIRST_EXCEPTION)
-                    for task in going:
-                        if task.done():
-                            task.result()
+                        while not report.done.keys() >= KINDS:  # noqa: ASYNC110
+                            await asyncio.sleep(0.05)
                 report.seconds = asyncio.get_running_loop().time() - began
                 server.calm()
-                await _all_ready(machines, lives)
+                await _all_ready(machines)
                 await _settled(whole, machines, database)
                 for plan in plans:
                     await whole.asked("add", name=plan.name, collection="plans0", text=text_of(plan.name, "edition0"))
@@ -409,27 +406,22 @@ async def run(seconds: float, *, seed: int, processes: int = 3, every: float = 0
     return report
 
 
-async def _all_ready(machines: Sequence[Machine], lives: Sequence[asyncio.Future[None]]) -> None:
-    """Raises what ended the `lives` of one that is not started again, and TimeoutError."""
-    try:
-        async with asyncio.timeout(SILENCE):
-            await asyncio.gather(*(one.ready.wait() for one in machines))
-    finally:
-        for life in lives:
-            if life.done():
-                life.result()
+async def _all_ready(machines: Sequence[Machine]) -> None:
+    """Raises TimeoutError."""
+    async with asyncio.timeout(SILENCE):
+        await asyncio.gather(*(one.ready.wait() for one in machines))
 
 
 @asynccontextmanager
-async def _going(*work: Awaitable[None]) -> AsyncIterator[Sequence[asyncio.Future[None]]]:
-    """All of it, until the block ends."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        yield tasks
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+async def _going(*work: Coroutine[Any, Any, None]) -> AsyncIterator[Sequence[asyncio.Task[None]]]:
+    """All of it, until the block ends; what fails ends the block. Raises ExceptionGroup."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in work]
+        try:
+            yield tasks
+        finally:
+            for task in tasks:
+                task.cancel()
 
 
 async def _settled(whole: Run, machines: list[Machine], database: str) -> None:

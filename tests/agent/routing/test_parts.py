@@ -45,6 +45,11 @@ def test_what_goes_on_from_a_question_or_surrounds_it_stays_with_it(message: str
     assert parts(message) == (message,)
 
 
+def test_a_number_in_front_is_no_mark_of_a_list() -> None:
+    asked = "1.5倍の手当が出る深夜勤務の時間帯は何時からですか？"
+    assert parts(f"How many reviews does a change need before merging?\n{asked}")[1] == asked
+
+
 def test_a_part_is_without_what_joins_it_and_with_what_is_said_of_it() -> None:
     message = (
         "I fly on Monday. Which hotel rate is covered in Berlin? Also, who signs my expense report? It is for May."
