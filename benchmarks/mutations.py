@@ -2453,22 +2453,25 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_what_a_process_left_of_a_deleted_question_is_taken_away_by_the_next",),
     ),
     Mutation(
-        "work that is taken up once more while its question is taken back ends, too",
+        "work on a question ends once that is taken back",
         "adapters/shared/turns.py",
-        (
-            "delete(message)\n        view = await self._end(message) or view\n",
-            "delete(message)\n",
-        ),
-        ("tests/adapters/shared/test_turns.py::test_what_is_taken_up_once_more_before_it_is_gone_leaves_nothing",),
+        ("await self._clear(deleted, await self._end(deleted.message))", "await self._clear(deleted)"),
+        (f"{CONFORMANCE}::test_a_question_deleted_while_it_runs_leaves_nothing",),
     ),
     Mutation(
-        "work that is taken up once more while its question is withdrawn ends, too",
-        "adapters/shared/turns.py",
+        "what a platform tells once is tried until the database takes it",
+        "adapters/shared/tasks.py",
+        ("            log.error(\"what a platform told us could not be stored; trying again: %s\", error)\n", "            raise\n"),
+        (f"{CONFORMANCE}::test_what_a_platform_tells_once_is_not_lost_while_the_database_takes_nothing",),
+    ),
+    Mutation(
+        "a deleted question is acknowledged to Slack once that is stored",
+        "adapters/slack/adapter.py",
         (
-            "withdraw(message)\n        view = await self._end(message) or view\n",
-            "withdraw(message)\n",
+            "                await questions.delete(message)\n",
+            "                context.tasks.start(questions.delete(message), \"slack-delete\")\n",
         ),
-        ("tests/adapters/shared/test_turns.py::test_what_is_taken_up_once_more_before_it_is_gone_leaves_nothing",),
+        (f"{CONFORMANCE}::test_what_a_platform_tells_once_is_not_lost_while_the_database_takes_nothing",),
     ),
     Mutation(
         "the embedded store: what is gone does not stay for ever",

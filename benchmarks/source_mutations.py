@@ -438,13 +438,13 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: the past is compared after an outage",
         CHANNEL,
-        ('not self._listing and self._history.heard not in ("", known.heard)', "False"),
+        ('not self._listing and heard not in ("", *known.heard)', "False"),
         (OUTAGE,),
     ),
     (
         "Channels: whoever is not told of changes does not compare the past",
         CHANNEL,
-        ('self._history.heard not in ("", known.heard)', "known.heard != self._history.heard"),
+        ('heard not in ("", *known.heard)', "known.heard != self._history.heard"),
         (WAITING,),
     ),
     (
@@ -471,6 +471,27 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         CHANNEL,
         ("scope is not None and scope not in allowed.scopes", "False"),
         (f"{TALKS}::test_a_channel_that_becomes_private_narrows_before_the_next_answer",),
+    ),
+    (
+        "Channels: one that the platform does not tell of is nobody's",
+        CHANNEL,
+        (
+            '            case "unknown":\n                return ""\n',
+            '            case "unknown":\n                return None\n',
+        ),
+        (f"{TALKS}::test_a_channel_that_becomes_private_without_the_bot_is_the_team_s_no_more",),
+    ),
+    (
+        "Channels: what was said in one that becomes private without the bot is the team's no more, whoever asks",
+        CHANNEL,
+        ("            await self._narrow(source, move)\n", ""),
+        (f"{TALKS}::test_a_channel_that_becomes_private_without_the_bot_is_the_team_s_no_more",),
+    ),
+    (
+        "Channels: several processes that hear all do not compare by turns",
+        CHANNEL,
+        ('not in ("", *known.heard)', 'not in ("", *known.heard[-1:])'),
+        (f"{TALKS}::test_each_of_several_processes_that_hear_all_compares_once",),
     ),
     (
         "Channels: documents follow who reads it",

@@ -60,6 +60,7 @@ from adapters.port import PostError, as_lookup
 from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import Named, find
 from adapters.shared.follow_ups import is_follow_up, says_something
+from adapters.shared.tasks import until_stored
 from adapters.shared.turns import RunningTurns
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
@@ -80,7 +81,7 @@ _NO_CONTENT = Text(
     "続けて質問するときもメンションしてください。管理者が Message Content Intent を有効にすると、"
     "メンションなしでも続けられます。",
 )
-STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # between tries to claim a question
+STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries to claim a question, until its author is told
 
 
 class DiscordAdapter:
@@ -323,10 +324,12 @@ class _Events:
             await self._stir(after.id)
 
     async def _noted(self, place: Place, root: str, *, known: bool) -> None:
+        """Nobody's question waits for it."""
+        stir = partial(self._context.bot.sources.channels.stir, place, root, known=known)
         try:
-            await self._context.bot.sources.channels.stir(place, root, known=known)
+            await stir()
         except StoreError:
-            log.warning("a change in a channel could not be noted; the next comparison finds it", exc_info=True)
+            self._context.tasks.start(until_stored(stir), "discord-noted")
 
     async def _message(self, message: discord.Message) -> None:
         if not by_a_person(message):
@@ -342,7 +345,7 @@ class _Events:
             case Asked():
                 await self._ask(event)
             case Replied():
-                await self._reply(event)
+                await until_stored(partial(self._reply, event))
 
     async def _ask(self, asked: Asked) -> None:
         """However long the database is away: the question is taken, or its author told."""
@@ -447,7 +450,11 @@ class _Events:
             return
         event = edited(message, before, where, me)
         anew = reworded(message, before)
-        if anew and await digest.changed(self._context, where.place, where.thread, str(message.id)):
+        if anew or event is not None:
+            await until_stored(partial(self._edited, event, where, str(message.id), anew=anew))
+
+    async def _edited(self, event: Edited | None, where: Spot, message: str, *, anew: bool) -> None:
+        if anew and await digest.changed(self._context, where.place, where.thread, message):
             return
         if event is None:
             return
@@ -468,9 +475,13 @@ class _Events:
         for id, before in messages.items() if where else ():
             assert where is not None
             await self._stir(channel, id, where)
-            await digest.changed(self._context, where.place, where.thread, str(id), gone=True)
-            if before is None or where.thread is not None or addressed(before, where, self._context.me):
-                await self._questions.delete(withdrawn(id, where))
+            maybe_ours = before is None or where.thread is not None or addressed(before, where, self._context.me)
+            await until_stored(partial(self._deleted, id, where, maybe_ours=maybe_ours))
+
+    async def _deleted(self, id: int, where: Spot, *, maybe_ours: bool) -> None:
+        await digest.changed(self._context, where.place, where.thread, str(id), gone=True)
+        if maybe_ours:
+            await self._questions.delete(withdrawn(id, where))
 
     async def _reaction(self, told: discord.RawReactionActionEvent) -> None:
         if str(told.emoji) in CHECKS:
@@ -480,7 +491,7 @@ class _Events:
             return
         where = spot(self._context.client.get_channel(told.channel_id)) or await self._where(told.channel_id)
         if where is not None:
-            await feedback.react(self._context, where.place, vote)
+            await until_stored(partial(feedback.react, self._context, where.place, vote))
 
     async def _changed(self, *told: Any) -> None:
         self._context.rest.forgive()

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from adapters.port import Adapter, as_lookup
 from bot.sources.channel import Thread
-from bot.types import Card, Place, Recipient
+from bot.types import Audience, Card, Place, Recipient
 
 
 class PlatformHistory(ABC):
@@ -41,6 +41,9 @@ class PlatformHistory(ABC):
             if str(error) in self.gone:
                 return None
             raise ConnectionError(str(error)) from None
+
+    @abstractmethod
+    async def readers(self, channel: str) -> tuple[Place, Audience]: ...
 
     @abstractmethod
     def link(self, place: Place, root: str) -> str: ...

@@ -94,35 +94,44 @@ class RunningTurns:
 
     async def edit(
         self, message: Incoming, *, addressed: bool = True, stranger: bool = False, known: bool = False
-    ) -> None:
-        """A message has new words: it is answered in those, and an answer that it has is replaced. Not `addressed`: it
-        is no longer for the bot, and not answered any more; an answer that it has stays. `known`: only one that was a
-        question before is."""
+    ) -> "asyncio.Task[None] | None":
+        """Store that a message has new words. It is answered in those, and an answer that it has is replaced, in the
+        task that is returned. Not `addressed`: it is no longer for the bot, and not answered any more; an answer that
+        it has stays. `known`: only one that was a question before is. Raises StoreError."""
         running = self._running.get(_key(message))
         if running is not None and addressed and running.text == message.text:
-            return
+            return None
+        if not addressed:
+            await self._bot.turns.withdraw(message)
+            return self._tasks.start(self._retract(message), f"{self._platform}-edit")
+        if await self._bot.turns.amend(message):
+            return self._tasks.start(self._answer_anew(message, stranger), f"{self._platform}-edit")
+        if not known:
+            await self.ask(message, stranger=stranger)
+        return None
+
+    async def delete(self, message: Incoming) -> "asyncio.Task[None] | None":
+        """Store that the asker took the question back: nothing is answered any more, and what was posted goes in the
+        task that is returned. Raises StoreError."""
+        deleted = await self._bot.turns.delete(message)
+        return None if deleted is None else self._tasks.start(self._take_away(deleted), f"{self._platform}-delete")
+
+    async def _retract(self, message: Incoming) -> None:
         view = await self._end(message)
-        if addressed:
-            if await self._bot.turns.amend(message) or not known:
-                await self._end(message)
-                await self.ask(message, stranger=stranger)
-            return
-        await self._bot.turns.withdraw(message)
-        view = await self._end(message) or view
         if view is not None:
             await self._remove(view)
 
-    async def delete(self, message: Incoming) -> None:
-        """The asker took the question back: nothing is answered any more, and what was posted goes too."""
-        view = await self._end(message)
-        deleted = await self._bot.turns.delete(message)
-        view = await self._end(message) or view
-        if deleted is not None:
-            await self._clear(deleted, view)
+    async def _answer_anew(self, message: Incoming, stranger: bool) -> None:
+        running = self._running.get(_key(message))
+        if running is None or running.text != message.text:  # else it was taken up in its new words meanwhile
+            await self._end(message)
+            await self.ask(message, stranger=stranger)
+
+    async def _take_away(self, deleted: Claimed) -> None:
+        await self._clear(deleted, await self._end(deleted.message))
 
     async def _end(self, message: Incoming) -> TurnView | None:
-        """End the work on a question, which goes back to the queue; returns what it was shown by. Before the queue
-        knows that the question is another, or none, `resume` may take it up once more."""
+        """End the work on a question that the queue knows to be another, or none; returns what it was shown by."""
         running = self._running.get(_key(message))
         if running is None:
             return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -20,6 +21,7 @@ from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.rate_limit import Limit
+from adapters.shared.tasks import until_stored
 from adapters.shared.turns import RunningTurns
 from adapters.slack import commands, digest, feedback, home, ingestion
 from adapters.slack.audience import Places
@@ -67,6 +69,7 @@ _bolt = logging.getLogger(f"{__name__}.bolt")
 _bolt.setLevel(logging.ERROR)  # it warns of a token in the environment, which is where tokens are
 
 DRAIN_SECONDS = 20.0
+LAST_RETRY = "3"  # after which Slack does not send an event again
 
 _REFUSED = Text(
     en="Slack refuses the settings ({code}). `kotae doctor` names what is wrong and where it is put right.",
@@ -222,7 +225,7 @@ class SlackAdapter:
             ignoring_self_events_enabled=False,  # `seen` leaves them out, and its answer is acknowledged
         )
 
-        async def claim(body: Mapping[str, Any], next: Next) -> BoltResponse:
+        async def claim(request: AsyncBoltRequest, body: Mapping[str, Any], next: Next) -> BoltResponse:
             # No listener of `app.event`: Bolt acknowledges before it runs one (slack_bolt/listener/asyncio_runner.py),
             # while a middleware's answer is the acknowledgement: what is not stored by then comes again (R1).
             if body.get("type") != "event_callback":
@@ -231,11 +234,17 @@ class SlackAdapter:
                 around.came(event)
                 if str(event.get("subtype") or "").startswith(("channel_", "group_")):  # such as of its opening
                     slack.ask_anew(str(event.get("channel")))
-            try:
+
+            async def take() -> None:
                 await _stir(context, event, us)
                 await self._take(seen(body, us), context, questions, around)
+
+            try:
+                await take()
             except StoreError:
                 log.error("an event could not be stored; Slack sends it again", exc_info=True)
+                if request.headers.get("x-slack-retry-num") == [LAST_RETRY]:
+                    context.tasks.start(until_stored(take), "slack-event")
                 return BoltResponse(status=NOT_STORED)
             return BoltResponse(status=200)
 
@@ -254,13 +263,12 @@ class SlackAdapter:
             case Edited(message, addressed, stranger, known):
                 answers = await digest.changed(context, message)
                 if not answers and not (addressed and not known and await _answers_card(context, message, stranger)):
-                    work = questions.edit(message, addressed=addressed, stranger=stranger, known=known)
-                    context.tasks.start(work, "slack-edit")
+                    await questions.edit(message, addressed=addressed, stranger=stranger, known=known)
             case Deleted(message):
                 await digest.changed(context, message, gone=True)
-                context.tasks.start(questions.delete(message), "slack-delete")
+                await questions.delete(message)
             case Reacted():
-                context.tasks.start(feedback.react(context, event), "slack-reaction")
+                context.tasks.start(until_stored(partial(feedback.react, context, event)), "slack-reaction")
             case Replied(follows=Incoming() as message, stranger=stranger) if await is_follow_up(
                 context.bot,
                 message,
@@ -269,7 +277,7 @@ class SlackAdapter:
             ):
                 await questions.ask(message)
             case Replied():
-                context.tasks.start(_reply(context, event), "slack-reply")
+                context.tasks.start(until_stored(partial(_reply, context, event)), "slack-reply")
             case StopPressed(place, thread, author, until):
                 stopped = await questions.stop(place, thread, author, until=until)
                 if not stopped.ended:
@@ -320,7 +328,7 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
         card = await _card_over(context, reply) if reply else None
     if reply is None or card is None:
         return False
-    context.tasks.start(digest.replied(context, reply, card), "slack-reply")
+    context.tasks.start(until_stored(partial(digest.replied, context, reply, card)), "slack-reply")
     return True
 
 

@@ -210,6 +210,8 @@ def stirs(event: Mapping[str, Any], us: Us) -> tuple[str, str, bool] | None:
     if event.get("type") != "message":
         return None
     about = event.get("message") or event.get("previous_message") or event
+    if about is event and event.get("deleted_ts"):  # Slack does not always say what it was
+        return _id(event["channel"]), _id(event["deleted_ts"]), True
     if about.get("user") == us.user or (about is event and not event.get("thread_ts")):
         return None
     return _id(event["channel"]), _id(about.get("thread_ts") or about["ts"]), not about.get("thread_ts")

@@ -8,12 +8,12 @@ sources.md §1 (channel).
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from bot.access import default_scope, role
+from bot.access import default_scope, role, scope_of
 from bot.config.settings import Settings
 from bot.logs import Redactor
 from bot.sources.base import (
@@ -29,7 +29,7 @@ from bot.sources.base import (
     SourcePage,
 )
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
-from bot.types import Actor, Card, Place, Recipient
+from bot.types import Actor, Audience, Card, Place, Recipient
 from bot.unanswered.digest_card import shortened
 from retrieval.i18n import Language, Text
 from retrieval.types import TEAM, Readers
@@ -40,6 +40,7 @@ LATELY, WHOLE = timedelta(days=30), timedelta(days=7)  # compared after an outag
 BURST = timedelta(seconds=3)  # in which several changes of a thread are one
 AGAIN = timedelta(minutes=2)  # until a thread that could not be read is tried again
 AT_ONCE = 40  # threads that a look reads
+HEARD = 32  # times without a gap, of all processes, that are remembered
 ASKED = 5.0  # seconds for a platform to say who reads a channel, before an answer
 BELIEVED = timedelta(seconds=5)  # for which that holds
 _TITLE = 80
@@ -112,6 +113,10 @@ class ChannelHistory(Protocol):
         """A channel that the bot is in. Raises LookupError."""
         ...
 
+    async def readers(self, channel: str) -> tuple[Place, Audience]:
+        """Who reads a channel, whether the bot is in it or not; where the platform does not say, they are unknown."""
+        ...
+
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card once. Raises LookupError."""
         ...
@@ -174,9 +179,9 @@ def written(thread: Thread, said: Sequence[Said], channel: str, hidden: Redactor
 @dataclass(frozen=True, slots=True)
 class _Pass:
     """How far a comparison is: where its listing goes `on` (None: it is over), of what (`since`), and what was `heard`
-    when it began; and when the last `whole` one began."""
+    when it and those before it began (by several processes, the latest last); and when the last `whole` one began."""
 
-    heard: str
+    heard: tuple[str, ...]
     whole: datetime
     on: str | None = None
     since: datetime | None = None
@@ -186,10 +191,16 @@ class _Pass:
         if cursor is None:
             return None
         heard, whole, on, since = json.loads(cursor)
-        return cls(heard, datetime.fromisoformat(whole), on, datetime.fromisoformat(since) if since else None)
+        names = [heard] if isinstance(heard, str) else heard  # one, as it was written before
+        return cls(tuple(names), datetime.fromisoformat(whole), on, datetime.fromisoformat(since) if since else None)
 
     def __str__(self) -> str:
         return json.dumps([self.heard, self.whole.isoformat(), self.on, self.since and self.since.isoformat()])
+
+    def begun(self, heard: str, *, whole: datetime | None = None, since: datetime | None = None) -> "_Pass":
+        """Another comparison, after this one."""
+        names = tuple(name for name in self.heard if name != heard)
+        return _Pass((*names, heard)[-HEARD:], whole or self.whole, "", since)
 
 
 class ChannelSource:
@@ -229,11 +240,11 @@ class ChannelSource:
 
     async def _list(self, now: datetime) -> None:
         """A page of the listing, if one is under way or due: at first, weekly, and after an outage."""
-        known, since = self._pass, None
+        known, since, heard = self._pass, None, self._history.heard
         if known is None or (not self._listing and now - known.whole >= WHOLE):
-            known, since = _Pass(self._history.heard, now, on=""), ""
-        elif not self._listing and self._history.heard not in ("", known.heard):
-            known = _Pass(self._history.heard, known.whole, on="", since=now - LATELY)
+            known, since = (known or _Pass((), now)).begun(heard, whole=now), ""
+        elif not self._listing and heard not in ("", *known.heard):
+            known = known.begun(heard, since=now - LATELY)
             since = (now - LATELY).isoformat()
         if known.on is None:
             return
@@ -345,12 +356,14 @@ class FollowedChannels:
 
     async def open(self, source: FollowedSource, move: Callable[[str], Awaitable[None]]) -> ChannelSource:
         """A source to look at: its readers are who reads the channel now (else `move` its documents), and the channel
-        knows of it. Raises SourceError."""
-        here = await self.find(source.location)
+        knows of it. Raises SourceError, once that holds where the bot is not in the channel any more, too."""
+        try:
+            here = await self.find(source.location)
+        except PausedError:
+            await self._narrow(source, move)
+            raise
         scope = default_scope(here.place, here.audience)
-        if scope != source.scope:
-            await move(scope)
-            await self.store.rescope(source.id, scope)
+        await self._rescope(source, scope, move)
         if source.checked_at is None:
             try:
                 await self.history(here.place.platform).announce(
@@ -359,6 +372,20 @@ class FollowedChannels:
             except (LookupError, ConnectionError) as error:
                 raise SourceError(NOT_NOW, why=str(error)) from error
         return ChannelSource(self, replace(source, scope=scope), here)
+
+    async def _narrow(self, source: FollowedSource, move: Callable[[str], Awaitable[None]]) -> None:
+        """What was for the team is for those who read a channel that is not public any more, or that the platform does
+        not show: it may have become private, or be gone."""
+        platform, _, channel = source.location.partition(":")
+        with suppress(ConnectionError):
+            place, audience = await self.history(platform).readers(channel)
+            if audience.visibility not in ("public", "outsiders"):
+                await self._rescope(source, scope_of(place), move)
+
+    async def _rescope(self, source: FollowedSource, scope: str, move: Callable[[str], Awaitable[None]]) -> None:
+        if scope != source.scope:
+            await move(scope)
+            await self.store.rescope(source.id, scope)
 
     def _announcement(self, here: Recipient, scope: str) -> Card:
         language: Language = self._settings.language
@@ -378,8 +405,8 @@ class FollowedChannels:
         return frozenset(document for document, source in found.items() if source.id in narrowed)
 
     async def _scope(self, location: str) -> str | None:
-        """The scope of a channel now; None: as it was last seen, since nobody can be asked. One that cannot be looked
-        up while its platform is connected is nobody's."""
+        """The scope of a channel now; None: as it was last seen, since nobody can be asked. One that the platform does
+        not tell of while it is connected is nobody's."""
         until, scope = self._scopes.get(location, (self.clock(), None))
         if self.clock() >= until:
             scope = await self._asked(location)
@@ -392,12 +419,15 @@ class FollowedChannels:
             return None
         try:
             async with asyncio.timeout(ASKED):
-                to = await self.history(platform).find(channel)
-        except LookupError:
-            return None
+                place, audience = await self.history(platform).readers(channel)
         except (ConnectionError, TimeoutError, SourceError):
             return ""
-        return None if to.audience.visibility == "outsiders" else default_scope(to.place, to.audience)
+        match audience.visibility:
+            case "outsiders":  # who read nothing of the team's
+                return None
+            case "unknown":
+                return ""
+        return default_scope(place, audience)
 
 
 def location_of(place: Place) -> str:

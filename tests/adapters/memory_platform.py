@@ -61,6 +61,7 @@ class MemoryPlatform:
     def __init__(self) -> None:
         self.messages: dict[str, Message] = {}
         self.audience, self.invited = PUBLIC, True
+        self.heard = ""  # see `ChannelHistory.heard`; "": each process its own
         self._ids = count(1)
 
     def post(self, author: str, text: str, thread: str = "") -> Message:
@@ -128,8 +129,11 @@ class MemoryHistory(PlatformHistory):
 
     def __init__(self, adapter: "MemoryAdapter", channel: MemoryPlatform) -> None:
         run = uuid4().hex
-        super().__init__(adapter, lambda: run)
+        super().__init__(adapter, lambda: channel.heard or run)
         self._channel = channel
+
+    async def readers(self, channel: str) -> tuple[Place, Audience]:
+        return CHANNEL, self._channel.audience
 
     def link(self, place: Place, root: str) -> str:
         return f"https://memory.example/{place.channel}/{root}"

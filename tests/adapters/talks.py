@@ -22,6 +22,7 @@ from tests.adapters.discord import service as discord_service
 from tests.adapters.memory_platform import PRIVATE, MemoryAdapter, MemoryPlatform
 from tests.adapters.slack import service as slack_service
 from tests.adapters.staging import Skipping
+from tests.adapters.worlds import SOON
 from tests.bot.library import Library, opened
 from tests.fakes.discord_fake import GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_world import FORUM
@@ -110,6 +111,11 @@ class Talk(ABC):
 
     @abstractmethod
     async def removes_the_bot(self) -> None: ...
+
+    async def shuts_the_bot_out(self) -> None:
+        """Of a private channel."""
+        await self.becomes_private()
+        await self.removes_the_bot()
 
     # -- what becomes of it -------------------------------------------------------------------------------------------
 
@@ -237,6 +243,10 @@ class DiscordTalk(Talk):
     async def removes_the_bot(self) -> None:
         await self.fake.denies(self.channel, "view_channel", "send_messages", who=self.fake.bot_user)
 
+    async def shuts_the_bot_out(self) -> None:
+        """What the switch of a private channel does, where nobody is let in."""
+        await self.fake.denies(self.channel, "view_channel", who=GUILD)
+
     def announced(self) -> list[str]:
         return [each.shown for each in self.fake.posted(self.channel)]
 
@@ -330,7 +340,7 @@ async def talk(platform: str, home: Path, **how: Any) -> AsyncIterator[Talk]:
     async with opened(home) as library:
         match platform:
             case "slack":
-                async with FakeSlack(**how) as slack:
+                async with FakeSlack(**{"timing": SOON, **how}) as slack:
                     for name, kind in (("olga", "admin"), ("robot", "bot")):
                         slack.world.add_user(SLACK[name], name, kind=kind)
                         slack.world.channels["C1"].members.add(SLACK[name])

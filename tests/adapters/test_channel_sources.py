@@ -11,7 +11,7 @@ from bot.operations.retention import Person, forget
 from bot.sources.base import PausedError, SourceError
 from bot.types import Place
 from retrieval.types import TEAM
-from tests.adapters.acting import until
+from tests.adapters.acting import full, until
 from tests.adapters.talks import EDITOR, PLATFORMS, PUBLIC, Talk, talk
 from tests.fakes.discord_fake import ANN, BEN, GUILD
 from tests.fakes.discord_world import PRIVATE_THREAD
@@ -123,20 +123,42 @@ async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(pla
 
 
 @EACH
-async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_had(
+async def test_a_channel_that_becomes_private_without_the_bot_is_the_team_s_no_more(
     platform: str, tmp_path: Path
 ) -> None:
-    async with talk(platform, tmp_path) as here, here.running():
+    async with talk(platform, tmp_path) as here, here.running() as bot:
         await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
         here.now.later(hours=25)
         await here.follow()
+        await here.shuts_the_bot_out()
+        await here.heard()
+        here.library.knowledge.withheld = bot.sources.channels.withheld
+        assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
+        with pytest.raises(PausedError, match="I am not in"):
+            await here.sync()
+        here.library.knowledge.withheld = None
+        assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
+        (row,) = await here.library.documents.listed()
+        assert row.scope.startswith("place:") and (await here.source()).scope == row.scope
+
+
+@EACH
+async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_had(
+    platform: str, tmp_path: Path
+) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        here.library.knowledge.withheld = bot.sources.channels.withheld
         await here.removes_the_bot()
         await here.heard()
         with pytest.raises(PausedError, match="I am not in"):
             await here.sync()
         source = await here.source()
         assert source.state == "paused" and source.trouble is not None and "Invite me" in source.trouble.en
-        assert len(await here.documents()) == 1
+        found = await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)
+        assert [hit.passage.said_in for hit in found.hits] == [here.name], "everybody reads it still"
 
 
 async def test_outsiders_are_left_out_and_pause_the_source(tmp_path: Path) -> None:
@@ -290,6 +312,43 @@ async def test_after_an_outage_what_was_said_lately_is_compared_and_weekly_all(p
             here.now.later(days=8)
             await here.sync()
             assert "In room 6." in (await here.documents())["Where is the key?"]
+
+
+async def test_each_of_several_processes_that_hear_all_compares_once(tmp_path: Path) -> None:
+    async with talk("memory", tmp_path) as here, here.running():
+        here.fake.heard = "one"
+        root = await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        answer = next(each for each in here.fake.messages.values() if each.thread == root and each.id != root)
+        for heard, room in {"another": 5, "one": 5, "a third": 7}.items():
+            answer.text = f"In room {room + (heard == 'one')}."  # nobody is told
+            here.fake.heard = heard
+            await here.sync()
+            assert f"In room {room}." in (await here.documents())["Where is the key?"], heard
+
+
+@pytest.mark.parametrize("platform", ["slack", "discord", "forum"])
+async def test_what_is_said_while_the_database_takes_nothing_is_followed_afterwards(
+    platform: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talk(platform, tmp_path) as here, here.running():
+        root = await here.asks("ann", "Where is the key?")
+        await here.opens(root)
+        answer = await here.says("ben", "In room 4.", root)
+        here.now.later(hours=25)
+        await here.follow()
+        async with full(here.library.engine, "UPDATE ON followed_pages"):
+            await here.deletes(answer)
+
+            async def refused() -> bool:
+                return "could not be stored" in caplog.text
+
+            await until(refused)
+
+        await until(here.pages, lambda found: any(page.due_at for page in found.values()))
+        await here.heard()
+        assert (await here.sync()).removed == 1 and await here.documents() == {}
 
 
 @EACH

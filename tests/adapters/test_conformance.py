@@ -30,7 +30,7 @@ from bot.turns.withdrawal import WITHDRAWN
 from bot.types import EDITS, Audience, Card, CardRow, Feedback, Place, Preferences
 from bot.unanswered.digest_card import offers
 from retrieval.types import TEAM, Hit, Passage, SearchMetrics
-from tests.adapters.acting import Held, answers, misses, settings, until
+from tests.adapters.acting import Held, answers, full, misses, settings, until
 from tests.adapters.worlds import Process, World, world
 from tests.bot.acting import says
 
@@ -241,6 +241,36 @@ async def test_a_question_deleted_while_it_runs_leaves_nothing(place: World) -> 
         held.go_on.set()
         await place.answered(await place.says(BETTER), "Other.")
         assert await place.thread(asked) == [] and (await counts(it))["answers"] == 1
+
+
+@pytest.mark.parametrize("platform", ["slack", "slack over HTTP", "discord"])
+@pytest.mark.parametrize("how", ["deleted", "edited", "voted"])
+async def test_what_a_platform_tells_once_is_not_lost_while_the_database_takes_nothing(
+    platform: str, how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world(platform, tmp_path) as place, place.process(answers("30 days."), answers("Other.")) as it:
+        asked = await place.says(QUESTION)
+        await place.answered(asked, "30 days.")
+        async with full(it.data.engine, "UPDATE ON turns", "INSERT ON feedback"):
+            match how:
+                case "deleted":
+                    await place.deletes(asked)
+                case "edited":
+                    await place.edits(asked, BETTER)
+                case "voted":
+                    await place.votes_down(asked)
+
+            async def refused() -> bool:
+                return "could not be stored" in caplog.text
+
+            await until(refused)
+        match how:
+            case "deleted":
+                await until(lambda: place.thread(asked), lambda said: not said)
+            case "edited":
+                await place.answered(asked, "Other.")
+            case "voted":
+                await until(lambda: counts(it), lambda found: found["feedback"] == 1)
 
 
 async def test_what_a_process_left_of_a_deleted_question_is_taken_away_by_the_next(place: World) -> None:

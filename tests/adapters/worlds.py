@@ -21,8 +21,10 @@ from tests.adapters.web import stage as web_stage
 from tests.fakes.discord_fake import BEN, FakeDiscord
 from tests.fakes.discord_fake import GENERAL as DISCORD_GENERAL
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack_socket import Timing
 
 LOOK = 0.1  # seconds between two looks for what was left
+SOON = Timing(retries=(1.0,) * 60)
 
 
 class Process:
@@ -304,11 +306,12 @@ async def world(platform: str, home: Path) -> AsyncIterator[World]:
     """A platform without its pace: how fast it takes messages is its own tests' matter."""
     match platform:
         case "slack":
-            async with FakeSlack(limits=False) as slack:
+            async with FakeSlack(limits=False, timing=SOON) as slack:
                 yield SlackWorld(home, slack)
         case "slack over HTTP":
-            async with FakeSlack(limits=False) as slack:
+            async with FakeSlack(limits=False, timing=SOON) as slack:
                 slack.posts.url = "http://127.0.0.1:9/slack/events"  # nobody is there until a process is
+                slack.posts.pauses = SOON.retries
                 yield SlackWorld(home, slack)
         case "discord":
             async with FakeDiscord(limits=False) as discord:

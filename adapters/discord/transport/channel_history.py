@@ -10,14 +10,14 @@ from datetime import datetime
 import discord
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import CHECKS, PLATFORM, by_a_person, link, name_of, readable
+from adapters.discord.events import CHECKS, PLATFORM, by_a_person, link, name_of, readable, spot
 from adapters.discord.transport.message_links import channel_at, place_at, root_of, thread_at
 from adapters.discord.transport.outbox import post_once
 from adapters.port import Adapter, as_lookup
 from adapters.shared.channel_history import PlatformHistory
 from bot.sources.base import SourceError
 from bot.sources.channel import Said, Thread
-from bot.types import Actor, Card, Place, Recipient
+from bot.types import Actor, Audience, Card, Place, Recipient
 from retrieval.i18n import Text
 
 PAGE = 50  # archived threads a call
@@ -54,6 +54,11 @@ class DiscordHistory(PlatformHistory):
         if not isinstance(self._context.client.get_channel(int(found.place.channel)), WithThreads):
             raise SourceError(_NO_THREADS)
         return found
+
+    async def readers(self, channel: str) -> tuple[Place, Audience]:
+        audience = await self._context.places.audience(channel)
+        where = spot(self._context.client.get_channel(int(channel)))
+        return where.place if where else Place(PLATFORM, _NOWHERE, channel), audience
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """In a forum by a post of its own."""
@@ -114,4 +119,5 @@ class DiscordHistory(PlatformHistory):
         return Said(str(one.id), one.created_at, name_of(one.author), text, author, checks)
 
 
+_NOWHERE = "unknown"  # the workspace of a channel that is not there
 _NOW = "archived"  # where the listing goes on once the active ones are told

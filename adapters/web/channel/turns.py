@@ -72,14 +72,16 @@ class WebTurns:
         self._unclaimed.pop(after.id, None)
         was, named = addressed(before.text), addressed(after.text)
         asked, never = incoming(after, self._context.address), not (was or named)
-        await self._questions.edit(asked, addressed=named or never, known=never)
+        if rest := await self._questions.edit(asked, addressed=named or never, known=never):
+            await rest
         if was and not named:
             await self._tidy(after)
 
     async def delete(self, message: RoomMessage) -> None:
         """Takes a message back, and with it what the bot has said to it. Raises StoreError."""
         self._unclaimed.pop(message.id, None)
-        await self._questions.delete(incoming(message, self._context.address))
+        if rest := await self._questions.delete(incoming(message, self._context.address)):
+            await rest
 
     async def resume(self) -> None:
         """Take up what this process, or one before it, has left. Raises StoreError."""
