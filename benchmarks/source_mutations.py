@@ -444,7 +444,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Channels: whoever is not told of changes does not compare the past",
         CHANNEL,
-        ('heard not in ("", *known.heard)', "known.heard != self._history.heard"),
+        ('heard not in ("", *known.heard)', "heard not in known.heard"),
         (WAITING,),
     ),
     (
