@@ -281,6 +281,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{SITE}::test_of_robots_txt_the_beginning_counts",),
     ),
     (
+        "Sources: robots.txt with a mark in front",
+        WEBSITE,
+        ('.decode("utf-8-sig", errors="replace"))\n        if not', '.decode(errors="replace"))\n        if not'),
+        (f"{SITE}::test_robots_txt_is_obeyed_with_a_mark_in_front_of_it",),
+    ),
+    (
+        "Websites: robots.txt and a sitemap that are refused are not there",
+        WEBSITE,
+        ("(beside and answer.status < 500 and answer.status != 429)", "False"),
+        (f"{SITE}::test_what_lies_beside_the_pages_and_is_refused_is_not_there",),
+    ),
+    (
+        "Websites: robots.txt that is busy is not to be gone without",
+        WEBSITE,
+        (" and answer.status != 429)", ")"),
+        (f"{SITE}::test_what_lies_beside_the_pages_and_is_refused_is_not_there",),
+    ),
+    (
         "Sources: each in a task of its own",
         SOURCES,
         (

@@ -189,11 +189,11 @@ class _Visit:
 
     async def _read_robots(self) -> None:
         try:
-            answer = await self._get(urljoin(self.start, "/robots.txt"))
+            answer = await self._get(urljoin(self.start, "/robots.txt"), beside=True)
         except AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
             raise SourceError(_START, url=urljoin(self.start, "/robots.txt"), why=str(error)) from error
         if answer.status == 200:
-            self.robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode(errors="replace"))
+            self.robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode("utf-8-sig", errors="replace"))
         if not self.robots.can_fetch(self.start, AGENT):
             raise SourceError(_START, url=self.start, why=_FORBIDDEN.en)
 
@@ -232,10 +232,10 @@ class _Visit:
                 continue
             read.add(url)
             try:
-                answer = await self._get(url)
-                if answer.gone:
+                answer = await self._get(url, beside=True)
+                if answer.status >= 400:
                     if only or url in self.remembered or (any_there and url != urljoin(self.start, "/sitemap.xml")):
-                        raise AwayError("404")  # its pages would seem to be gone
+                        raise AwayError(str(answer.status))  # its pages would seem to be gone
                     continue
                 inner, pages = await asyncio.to_thread(_entries, answer.body)
             except (AwayError, ParseError, DefusedXmlException, ValueError, zlib.error) as error:
@@ -340,16 +340,20 @@ class _Visit:
         below = parts.path.startswith(self.below) or parts.path == start.path
         return there and below and "/_sources/" not in parts.path
 
-    async def _get(self, url: str, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
-        """The answer after redirects, all of which stay on the host; 404: it leads elsewhere. Raises AwayError,
-        SourceError for an address that may not be reached."""
+    async def _get(
+        self, url: str, headers: Mapping[str, str] = MappingProxyType({}), *, beside: bool = False
+    ) -> Answer:
+        """The answer after redirects, all of which stay on the host; 404: it leads elsewhere. `beside`: robots.txt or a
+        sitemap, which is not there whatever it is refused with (RFC 9309 §2.3.1.3; S3 answers 403 for what is missing).
+        Raises AwayError, SourceError for an address that may not be reached."""
         answer = await self._followed(url, headers)
         for tried in range(TRIES - 1):
             if answer.status not in (429, 503):
                 break
             await self.source.wait(_patience(answer, tried))
             answer = await self._followed(url, headers)
-        if answer.status >= 400 and not answer.gone:
+        missing = answer.gone or (beside and answer.status < 500 and answer.status != 429)
+        if answer.status >= 400 and not missing:
             raise AwayError(str(answer.status))
         return answer
 

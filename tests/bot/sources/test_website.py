@@ -133,6 +133,25 @@ async def test_robots_txt_is_obeyed(home: Home, site: Site) -> None:
     assert len(await home.names()) == 3
 
 
+async def test_robots_txt_is_obeyed_with_a_mark_in_front_of_it(home: Home, site: Site) -> None:
+    body = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /docs/b\r\n"
+    site.answers["/robots.txt"] = lambda request: web.Response(body=body, content_type="text/plain")
+    assert await looked(home, site) == ["/docs/", "/docs/a.html", "/docs/c.html?x=1"]
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/sitemap.xml"])
+@pytest.mark.parametrize("status", [400, 401, 403, 451])
+async def test_what_lies_beside_the_pages_and_is_refused_is_not_there(
+    home: Home, site: Site, path: str, status: int
+) -> None:
+    site.answers[path] = lambda request: web.Response(status=status)
+    assert len(await looked(home, site)) == 4
+    for busy in (429, 500):
+        site.answers[path] = lambda request, busy=busy: web.Response(status=busy, headers={"Retry-After": "0"})  # type: ignore[misc]
+        with pytest.raises(SourceError, match=f"{path}.*{busy}"):
+            await looked(home, site)
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_page_that_is_away_and_those_behind_it_stay(home: Home, site: Site, status: int) -> None:
     await follow(home, site)
@@ -293,6 +312,9 @@ async def test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it(home:
     assert (await follow(home, site)).added == 3
     del site.pages["/sitemap.xml"]
     with pytest.raises(SourceError, match="404"):
+        await home.sync()
+    site.answers["/sitemap.xml"] = lambda request: web.Response(status=403)
+    with pytest.raises(SourceError, match="403"):
         await home.sync()
     assert len(await home.names()) == 3
 
