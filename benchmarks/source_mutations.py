@@ -287,6 +287,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{SITE}::test_robots_txt_is_obeyed_with_a_mark_in_front_of_it",),
     ),
     (
+        "Websites: a page is read by the charset that its server names",
+        WEBSITE,
+        ("(text := decode_named(body, charset[1])) is not None", "False"),
+        (f"{SITE}::test_a_page_is_read_by_the_charset_that_its_server_names",),
+    ),
+    (
+        "Websites: which goes before the page's own",
+        WEBSITE,
+        ("body = codecs.BOM_UTF8 + text.encode()", "body = text.encode()"),
+        (f"{SITE}::test_a_page_is_read_by_the_charset_that_its_server_names",),
+    ),
+    (
+        "Websites: a byte order mark goes before any charset",
+        "retrieval/loaders/encodings.py",
+        (" and not data.startswith(tuple(mark for mark, _ in _BOMS)):", ":"),
+        (f"{SITE}::test_a_mark_goes_before_the_charset_that_a_server_names_and_one_that_is_wrong_does_not_count",),
+    ),
+    (
         "Websites: robots.txt and a sitemap that are refused are not there",
         WEBSITE,
         ("(beside and answer.status < 500 and answer.status != 429)", "False"),

@@ -6,10 +6,12 @@ sitemaps.org/protocol.html; reliability.md R40.
 """
 
 import asyncio
+import codecs
 import email.utils
 import hashlib
 import io
 import json
+import re
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -42,6 +44,7 @@ from bot.store.followed import FollowedPage
 from bot.waiting import Sleep
 from retrieval.i18n import Text
 from retrieval.loaders.dates import iso_date
+from retrieval.loaders.encodings import decode_named
 from retrieval.loaders.file_types import SUFFIXES, suffix_of
 from retrieval.loaders.limits import ParsingLimits
 from retrieval.providers.errors import seconds_asked
@@ -60,6 +63,7 @@ _KINDS = {
     "text/markdown": ".md",
     "application/pdf": ".pdf",
 }
+_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 
 ADDRESS = Text(
     en="“{location}” is not the address of a website: https://…",
@@ -303,20 +307,16 @@ class _Visit:
         if answer.status == 304 and before is not None:
             page = before
         else:
-            headers, body = answer.headers, answer.body
-            suffix = _KINDS.get(headers.get("content-type", "").partition(";")[0].strip().lower())
-            if suffix is None:
+            page, body = await asyncio.to_thread(_read, answer)
+            if not page.suffix:
                 return None
-            version = hashlib.sha256(body).hexdigest()
-            leads, original = await asyncio.to_thread(_leads, answer.url, body) if suffix == ".html" else ([], "")
-            links = [here for link in leads if self._ours(here := self._here(link))]
-            self._bound(len(links), LINKS)
+            page.links = [here for link in page.links if self._ours(here := self._here(link))]
+            page.canonical = self._here(page.canonical)
+            self._bound(len(page.links), LINKS)
             self.on_disk += len(body)
             if self.on_disk > self.source.most_bytes:
                 raise SourceError(TOO_BIG, n=self.source.most_bytes >> 20)
-            stamps = headers.get("etag", ""), headers.get("last-modified", "")
-            page = _Page(*stamps, version, suffix, links, self._here(original))
-            await asyncio.to_thread((self.folder / version).write_bytes, body)
+            await asyncio.to_thread((self.folder / page.version).write_bytes, body)
         self.seen[url] = page
         if page.modified:
             self.dates[url] = _day(page.modified)
@@ -446,6 +446,22 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
     return inner, pages
 
 
+def _read(answer: Answer) -> tuple[_Page, bytes]:
+    """A page as it is served, without an ending where it is none, and its bytes. The charset that a server names goes
+    before the page's own: its text is handed on in UTF-8, with a mark that says so."""
+    headers, body = answer.headers, answer.body
+    kind = headers.get("content-type", "")
+    suffix = _KINDS.get(kind.partition(";")[0].strip().lower(), "")
+    charset = _CHARSET.search(kind) if suffix != ".pdf" else None
+    if charset and (text := decode_named(body, charset[1])) is not None:
+        body = codecs.BOM_UTF8 + text.encode()
+    version = hashlib.sha256(body.removeprefix(codecs.BOM_UTF8)).hexdigest()
+    page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix)
+    if suffix == ".html":
+        page.links, page.canonical = _leads(answer.url, body)
+    return page, body
+
+
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -466,7 +482,7 @@ def _leads(url: str, body: bytes) -> tuple[list[str], str]:
     """Addresses that a page leads to, and of the page that it says is its original."""
     reader = _Reader()
     with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
-        reader.feed(body.decode(errors="replace"))
+        reader.feed(body.decode("utf-8-sig", errors="replace"))
     links = filter(None, (_address(url, reader.base, link) for link in reader.links))
     canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
     return list(dict.fromkeys(links)), canonical

@@ -1,6 +1,7 @@
 """A site is followed politely, page by page, and nothing of it is lost for want of a page. Source: sources.md §1, §2."""
 
 import asyncio
+import codecs
 import gzip
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
@@ -468,7 +469,8 @@ async def test_a_page_and_all_pages_lead_to_no_more_addresses_than_a_site_may_ha
 
 
 async def test_all_pages_take_no_more_room_than_they_may(home: Home, site: Site) -> None:
-    size = sum(len(page) for page in site.pages.values()) - len(site.pages["/other"])
+    del site.pages["/other"]
+    size = sum(len(codecs.BOM_UTF8 + page.encode()) for page in site.pages.values())
     assert len(await looked(home, site, most_bytes=size)) == 4
     with pytest.raises(SourceError, match="MiB"):
         await looked(home, site, most_bytes=size - 1)
@@ -543,6 +545,55 @@ async def test_a_page_at_several_addresses_is_one(home: Home, site: Site) -> Non
     site.pages["/docs/"] = html("Docs", "All about piers.", "b", "b?x=1", "a.html")
     report = await home.sync()
     assert (report.added, report.removed, report.renamed, report.replaced) == (0, 0, 0, 1)  # it stays where it is known
+
+
+WRITTEN = {
+    "windows-1251": "Пирс номер девять открыт с восьми утра.",
+    "koi8-r": "Пирс номер девять открыт с восьми утра.",
+    "windows-1253": "Η προβλήτα είναι ανοιχτή από τις οκτώ.",
+    "iso-8859-2": "Přístaviště je otevřeno od osmi ráno.",
+    "euc-kr": "부두는 아침 여덟 시부터 열려 있습니다. 똠",
+    "gb18030": "码头从早上八点到晚上六点开放。",
+    "big5": "碼頭從早上八點到晚上六點開放。碁",
+    "Shift_JIS": "桟橋は朝八時から開いています。①",
+    "euc-jp": "桟橋は朝八時から開いています。",
+    "utf-8": "桟橋は朝八時から開いています。",
+}
+CODECS = {"euc-kr": "cp949", "big5": "cp950", "Shift_JIS": "cp932"}  # as they are written
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/xhtml+xml", "text/plain"])
+async def test_a_page_is_read_by_the_charset_that_its_server_names(home: Home, site: Site, kind: str) -> None:
+    def answer(charset: str, text: str) -> Callable[[web.Request], web.StreamResponse]:
+        page = (
+            f"{charset}: {text}"
+            if kind == "text/plain"
+            else headed('<meta charset="windows-1252">', html(charset, text))
+        )
+        body, headers = page.encode(CODECS.get(charset, charset)), {"Content-Type": f'{kind};Charset="{charset}"'}
+        return lambda request: web.Response(body=body, headers=headers)
+
+    site.pages["/docs/"] = html("Docs", "All about piers.", *WRITTEN)
+    site.answers |= {f"/docs/{charset}": answer(charset, text) for charset, text in WRITTEN.items()}
+    report = await follow(home, site)
+    assert (report.added, report.refused) == (len(WRITTEN) + 1, [])
+    rows = {(row.url or "").rpartition("/")[2]: row for row in await home.library.documents.listed()}
+    said = {charset: await home.library.knowledge.markdown(rows[charset]) for charset in WRITTEN}
+    assert {charset: text for charset, text in WRITTEN.items() if text not in said[charset]} == {}
+
+
+async def test_a_mark_goes_before_the_charset_that_a_server_names_and_one_that_is_wrong_does_not_count(
+    home: Home, site: Site
+) -> None:
+    bodies = {"a.html": html("A", "桟橋は開いています。").encode("utf-8-sig"), "b": html("B", "埠頭は休み。").encode()}
+    for name, charset in (("a.html", "windows-1251"), ("b", "no-such")):
+        headers = {"Content-Type": f"text/html; charset={charset}"}
+        site.answers[f"/docs/{name}"] = lambda request, name=name, headers=headers: web.Response(  # type: ignore[misc]
+            body=bodies[name], headers=headers
+        )
+    await follow(home, site)
+    rows = {row.name: await home.library.knowledge.markdown(row) for row in await home.library.documents.listed()}
+    assert "桟橋は開いています。" in rows["docs/a.html"] and "埠頭は休み。" in rows["docs/b.html"]
 
 
 def headed(head: str, page: str) -> str:
