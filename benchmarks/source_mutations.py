@@ -922,7 +922,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a page at several addresses stays at the one that is known",
         WEBSITE,
-        ("for url in sorted(self.pages, key=lambda url: url not in self.known):", "for url in self.pages:"),
+        ("sorted(self.pages, key=lambda url: (url not in self.known, self._has_moved(url)))", "self.pages"),
         (f"{SITE}::test_a_page_at_several_addresses_is_one",),
     ),
     (

@@ -321,6 +321,12 @@ async def test_pages_that_are_one_all_of_a_sudden_stay_as_long_as_their_site_nam
         assert all("sign in" in why.en and "ログイン" in why.ja for _, why in report.failed)
         now = await words(home)
         assert now.keys() == before.keys() and sum(now[id] != before[id] for id in now) == 1
+    shut, site.answers = site.answers, {}
+    site.asked.clear()
+    assert (await home.sync()).failed == []
+    assert {status for path, status in site.asked if path in manual.paths} == {304}
+    site.answers = shut
+    assert len((await home.sync()).failed) == 2
     manual.write([path for path in manual.paths if path not in ("/docs/p1.html", "/docs/p2.html")])
     assert (await home.sync()).removed == (2 if mapped else 3)
 
