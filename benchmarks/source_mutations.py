@@ -253,7 +253,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a page leads to so many",
         WEBSITE,
-        ("            self._bound(len(links), LINKS)\n", ""),
+        ("            self._bound(len(page.links), LINKS)\n", ""),
         (f"{SITE}::test_a_page_and_all_pages_lead_to_no_more_addresses_than_a_site_may_have",),
     ),
     (
@@ -279,6 +279,123 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         WEBSITE,
         ("[:ROBOTS_BYTES]", ""),
         (f"{SITE}::test_of_robots_txt_the_beginning_counts",),
+    ),
+    (
+        "Sources: robots.txt with a mark in front",
+        WEBSITE,
+        ('.decode("utf-8-sig", errors="replace"))\n        if not', '.decode(errors="replace"))\n        if not'),
+        (f"{SITE}::test_robots_txt_is_obeyed_with_a_mark_in_front_of_it",),
+    ),
+    (
+        "Websites: a site that is one page all of a sudden is not gone",
+        WEBSITE,
+        (
+            "        await self._set_apart([url for url in self.known if url not in met] if listed is None else None)\n",
+            "",
+        ),
+        (f"{SITE}::test_a_site_that_is_one_page_all_of_a_sudden_keeps_what_it_had",),
+    ),
+    (
+        "Websites: nor where nothing leads to its pages any more",
+        WEBSITE,
+        ("if unmet is not None and len(unmet) > len(self.known) / 2:", "if False:"),
+        (f"{SITE}::test_a_site_that_is_one_page_all_of_a_sudden_keeps_what_it_had",),
+    ),
+    (
+        "Websites: what a page says is told by its words",
+        WEBSITE,
+        ("page.said = said or version", "page.said = version"),
+        (f"{SITE}::test_a_site_that_is_one_page_all_of_a_sudden_keeps_what_it_had",),
+    ),
+    (
+        "Websites: a site that is shut says so",
+        WEBSITE,
+        ("            if self.failed.get(self.start) is _ONE_PAGE:", "            if False:"),
+        (f"{SITE}::test_a_site_that_is_one_page_all_of_a_sudden_keeps_what_it_had",),
+    ),
+    (
+        "Websites: a page that is kept is remembered as it was",
+        WEBSITE,
+        ("                    self.seen[url] = self.remembered[url]", "                    pass"),
+        (f"{SITE}::test_pages_that_are_one_all_of_a_sudden_stay_as_long_as_their_site_names_them",),
+    ),
+    (
+        "Websites: what a page that is kept led to is kept",
+        WEBSITE,
+        ("self.blind = self.blind or unmet is not None", "pass"),
+        (f"{SITE}::test_pages_that_are_one_all_of_a_sudden_stay_as_long_as_their_site_names_them",),
+    ),
+    (
+        "Websites: a page that is kept is told",
+        WEBSITE,
+        ("if before is not None and url not in self.failed else", "if before is not None else"),
+        (f"{SITE}::test_pages_that_are_one_all_of_a_sudden_stay_as_long_as_their_site_names_them",),
+    ),
+    (
+        "Websites: a page that has moved into another for good is gone",
+        WEBSITE,
+        ("if anew and (into == url or not self._has_moved(url)):", "if anew:"),
+        (f"{SITE}::test_pages_that_have_moved_into_another_for_good_go_though_it_has_changed",),
+    ),
+    (
+        "Websites: a page that others have moved into stays",
+        WEBSITE,
+        ("(url not in self.known, self._has_moved(url))", "url not in self.known"),
+        (f"{SITE}::test_pages_that_have_moved_into_another_for_good_go_though_it_has_changed",),
+    ),
+    (
+        "Websites: a page that others are sent to may change",
+        WEBSITE,
+        ('(page.said, into if sent else "")', '(page.said, "")'),
+        (f"{SITE}::test_a_page_that_others_are_sent_to_may_change",),
+    ),
+    (
+        "Websites: versions of a page may come to say one thing",
+        WEBSITE,
+        ("len({_last_name(url, query=True) for url in urls})", "len(urls)"),
+        (f"{SITE}::test_a_page_in_several_versions_may_come_to_say_one_thing",),
+    ),
+    (
+        "Websites: pages that always said one thing may change",
+        WEBSITE,
+        ("len({*map(self._said_before, urls)})", "2"),
+        (f"{SITE}::test_pages_that_say_the_same_in_other_markup_may_change",),
+    ),
+    (
+        "Websites: what is not remembered whole is had once more",
+        WEBSITE,
+        (' and before.said != ""  #', "  #"),
+        (f"{SITE}::test_pages_whose_words_are_not_remembered_are_had_whole_once",),
+    ),
+    (
+        "Websites: a page is read by the charset that its server names",
+        WEBSITE,
+        ("(text := decode_named(body, charset[1])) is not None", "False"),
+        (f"{SITE}::test_a_page_is_read_by_the_charset_that_its_server_names",),
+    ),
+    (
+        "Websites: which goes before the page's own",
+        WEBSITE,
+        ("body = codecs.BOM_UTF8 + text.encode()", "body = text.encode()"),
+        (f"{SITE}::test_a_page_is_read_by_the_charset_that_its_server_names",),
+    ),
+    (
+        "Websites: a byte order mark goes before any charset",
+        "retrieval/loaders/encodings.py",
+        (" and not data.startswith(tuple(mark for mark, _ in _BOMS)):", ":"),
+        (f"{SITE}::test_a_mark_goes_before_the_charset_that_a_server_names_and_one_that_is_wrong_does_not_count",),
+    ),
+    (
+        "Websites: robots.txt and a sitemap that are refused are not there",
+        WEBSITE,
+        ("(beside and answer.status < 500 and answer.status != 429)", "False"),
+        (f"{SITE}::test_what_lies_beside_the_pages_and_is_refused_is_not_there",),
+    ),
+    (
+        "Websites: robots.txt that is busy is not to be gone without",
+        WEBSITE,
+        (" and answer.status != 429)", ")"),
+        (f"{SITE}::test_what_lies_beside_the_pages_and_is_refused_is_not_there",),
     ),
     (
         "Sources: each in a task of its own",
@@ -337,7 +454,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: robots.txt",
         WEBSITE,
-        (" or not self.robots.can_fetch(url, AGENT)", ""),
+        ("return self._ours(url) and self.robots.can_fetch(url, AGENT)", "return self._ours(url)"),
         (f"{SITE}::test_robots_txt_is_obeyed",),
     ),
     (
@@ -826,7 +943,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a page at several addresses stays at the one that is known",
         WEBSITE,
-        ("for url in sorted(self.pages, key=lambda url: url not in self.known):", "for url in self.pages:"),
+        ("sorted(self.pages, key=lambda url: (url not in self.known, self._has_moved(url)))", "self.pages"),
         (f"{SITE}::test_a_page_at_several_addresses_is_one",),
     ),
     (

@@ -6,13 +6,16 @@ sitemaps.org/protocol.html; reliability.md R40.
 """
 
 import asyncio
+import codecs
 import email.utils
 import hashlib
 import io
 import json
+import logging
+import re
 import zlib
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from html.parser import HTMLParser
@@ -42,13 +45,17 @@ from bot.store.followed import FollowedPage
 from bot.waiting import Sleep
 from retrieval.i18n import Text
 from retrieval.loaders.dates import iso_date
+from retrieval.loaders.encodings import decode_named
 from retrieval.loaders.file_types import SUFFIXES, suffix_of
 from retrieval.loaders.limits import ParsingLimits
 from retrieval.providers.errors import seconds_asked
 
+log = logging.getLogger(__name__)
+
 DEPTH, PAGES = 5, 2_000
 LINKS, ADDRESSES = 2, 20  # times so many addresses that one page, and all of them, may lead to
 HOPS, TRIES, LONGEST_WAIT = 5, 3, 60.0  # redirects; of a page that is busy; seconds for one of them
+WITNESSES = 10  # pages that are asked for though nothing leads to them any more
 SITEMAPS, NESTED = 50, 8  # files; elements in one another
 ROBOTS_BYTES = 512 * 1024  # as much as RFC 9309 §2.5 asks for; each rule is tried on each page
 _NAMED = "named"  # the version of a sitemap that has named pages of the site
@@ -60,6 +67,7 @@ _KINDS = {
     "text/markdown": ".md",
     "application/pdf": ".pdf",
 }
+_CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 
 ADDRESS = Text(
     en="“{location}” is not the address of a website: https://…",
@@ -75,6 +83,10 @@ _NONE_OF_IT = Text(
     en="The sitemap {url} names no page of this host.", ja="サイトマップ {url} に、このホストのページがありません。"
 )
 _FORBIDDEN = Text(en="its robots.txt does not allow it", ja="robots.txt で許可されていません")
+_ONE_PAGE = Text(
+    en="it says what other pages say, too, all of a sudden, as where one has to sign in first",
+    ja="急にほかのページと同じ内容になりました（ログイン画面やメンテナンス画面など）",
+)
 _MANY_FAIL = Text(
     en="{n} of {all} pages could not be read, so the rest was not compared.",
     ja="{all} ページ中 {n} ページを読み込めなかったため、比較を行いませんでした。",
@@ -83,8 +95,8 @@ _MANY_FAIL = Text(
 
 @dataclass(slots=True)
 class _Page:
-    """A page as it is remembered between two looks: its validators, what it leads to, what it said, and the address
-    that it calls its own (`canonical`)."""
+    """A page as it is remembered between two looks: its validators, what it leads to, the address that it calls its own
+    (`canonical`), and a hash of what it `said`, which stays the same when only its markup changes."""
 
     etag: str = ""
     modified: str = ""
@@ -92,6 +104,7 @@ class _Page:
     suffix: str = ".html"
     links: list[str] = field(default_factory=list)
     canonical: str = ""
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +146,8 @@ class _Visit:
     seen: dict[str, _Page] = field(default_factory=dict)
     pages: dict[str, SourcePage] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str | Text] = field(default_factory=dict)
+    led: dict[str, tuple[str, bool]] = field(default_factory=dict)  # from a page to where; whether for good
     on_disk: int = 0  # bytes of all pages
     blind: bool = False  # a page that cannot be had may lead to others
 
@@ -141,8 +155,11 @@ class _Visit:
         await self._read_robots()
         await self._find_folder()
         listed = await self._sitemap()
-        await self._walk(listed)
+        met = await self._walk(listed)
+        await self._set_apart([url for url in self.known if url not in met] if listed is None else None)
         if len(self.failed) > len(self.pages) / 2:
+            if self.failed.get(self.start) is _ONE_PAGE:
+                raise SourceError(_START, url=self.start, why=_ONE_PAGE)
             raise SourceError(_MANY_FAIL, n=len(self.failed), all=len(self.failed) + len(self.pages))
         return SourceListing(self._once() | self._kept(), self._fetch)
 
@@ -157,12 +174,55 @@ class _Visit:
 
     def _once(self) -> dict[str, SourcePage]:
         """A page at several addresses (with a question, a slash or index.html behind it, or without) counts once: at
-        the one that is known, else at the first. A copy of another page does not count."""
+        the one that is known and has not moved, else at the first. A copy of another page does not count."""
         at: dict[str, str] = {}
-        for url in sorted(self.pages, key=lambda url: url not in self.known):
+        for url in sorted(self.pages, key=lambda url: (url not in self.known, self._has_moved(url))):
             at.setdefault(self.pages[url].version, url)
         pages = {url: page for url, page in self.pages.items() if at[page.version] == url}
         return {url: page for url, page in pages.items() if not self._is_copy(url, pages)}
+
+    async def _set_apart(self, unmet: Sequence[str] | None) -> None:
+        """Known pages that said several things and say one all of a sudden, as where one has to sign in first or a site
+        is closed, cannot be had now, as long as the site names them. Not so those that have moved for good into one
+        that is there, and a page in several versions of a documentation. `unmet`: what no link leads to any more; if
+        that is most of the site, some are asked for: who has to sign in is led nowhere."""
+        there = {url: self.seen[url] for url in self.known if url in self.pages}
+        home = {url.rstrip("/"): url for url in there}
+        if unmet is not None and len(unmet) > len(self.known) / 2:
+            asked = [url for url in unmet if self._may_be_read(url)][:WITNESSES]
+            there |= {url: page for url in asked if (page := await self._glance(url)) is not None}
+        together: dict[tuple[str, str], list[str]] = {}
+        for url, page in there.items():
+            into = home.get(self.led.get(url, (url, False))[0].rstrip("/"), url)
+            anew = self._said_before(url) not in (page.said, page.version)
+            if anew and (into == url or not self._has_moved(url)):
+                sent = into != url and url in self.pages  # to one that may have changed by itself
+                together.setdefault((page.said, into if sent else ""), []).append(url)
+        for urls in together.values():
+            several = min(len({_last_name(url, query=True) for url in urls}), len({*map(self._said_before, urls)})) > 1
+            for url in self.pages.keys() & urls if several else ():
+                log.warning("%s says what others say all of a sudden, and stays as it was", url)
+                del self.pages[url], self.seen[url]
+                if url in self.remembered:
+                    self.seen[url] = self.remembered[url]
+                self.failed[url] = _ONE_PAGE
+                self.blind = self.blind or unmet is not None
+
+    def _has_moved(self, url: str) -> bool:
+        to, for_good = self.led.get(url, (url, False))
+        return for_good and to.rstrip("/") != url.rstrip("/")
+
+    def _said_before(self, url: str) -> str:
+        before = self.remembered.get(url, _Page())
+        return before.said or self.known[url].version
+
+    async def _glance(self, url: str) -> _Page | None:
+        """A page that is there, without that counting."""
+        with suppress(AwayError):
+            answer = await self._get(url)
+            page, _ = await asyncio.to_thread(_read, answer)
+            return page if page.suffix and not answer.gone else None
+        return None
 
     def _is_copy(self, url: str, pages: Collection[str]) -> bool:
         """Whether it is an older or other form of a page that is there, such as for another version: it names that as
@@ -177,23 +237,23 @@ class _Visit:
         )
 
     def _kept(self) -> dict[str, SourcePage]:
-        """Pages that cannot be had now are as they were; new ones are tried again. So are those that only they may have
+        """Pages that cannot be had now are as they were, are told and tried again. So are those that only they may have
         led to."""
         kept = {}
         unseen = self.known.keys() - self.pages.keys() if self.blind else set()
         for url in {*self.failed, *unseen}:
             before = self.known.get(url)
-            version = before.version if before is not None else "unread"
+            version = before.version if before is not None and url not in self.failed else "unread"
             kept[url] = SourcePage(url, version, _name(url, self.remembered.get(url, _Page()).suffix), url)
         return kept
 
     async def _read_robots(self) -> None:
         try:
-            answer = await self._get(urljoin(self.start, "/robots.txt"))
+            answer = await self._get(urljoin(self.start, "/robots.txt"), beside=True)
         except AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
             raise SourceError(_START, url=urljoin(self.start, "/robots.txt"), why=str(error)) from error
         if answer.status == 200:
-            self.robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode(errors="replace"))
+            self.robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode("utf-8-sig", errors="replace"))
         if not self.robots.can_fetch(self.start, AGENT):
             raise SourceError(_START, url=self.start, why=_FORBIDDEN.en)
 
@@ -232,10 +292,10 @@ class _Visit:
                 continue
             read.add(url)
             try:
-                answer = await self._get(url)
-                if answer.gone:
+                answer = await self._get(url, beside=True)
+                if answer.status >= 400:
                     if only or url in self.remembered or (any_there and url != urljoin(self.start, "/sitemap.xml")):
-                        raise AwayError("404")  # its pages would seem to be gone
+                        raise AwayError(str(answer.status))  # its pages would seem to be gone
                     continue
                 inner, pages = await asyncio.to_thread(_entries, answer.body)
             except (AwayError, ParseError, DefusedXmlException, ValueError, zlib.error) as error:
@@ -254,13 +314,14 @@ class _Visit:
             raise SourceError(_NONE_OF_IT, url=(emptied or [self.start])[0])
         return found or None
 
-    async def _walk(self, listed: dict[str, str] | None) -> None:
+    async def _walk(self, listed: dict[str, str] | None) -> Collection[str]:
+        """Reads the pages; returns all that the site names."""
         waiting = deque((url, DEPTH) for url in listed) if listed is not None else deque([(self.start, 0)])
         met = {url for url, _ in waiting}
         delay = min(float(self.robots.crawl_delay(AGENT) or 0), 10.0)
         while waiting:
             url, depth = waiting.popleft()
-            if not self._ours(url) or not self.robots.can_fetch(url, AGENT):
+            if not self._may_be_read(url):
                 continue
             page = await self._page(url, first=listed is None and depth == 0)
             self._bound(len(self.pages) + len(self.failed))
@@ -277,12 +338,14 @@ class _Visit:
                 self._bound(len(met), ADDRESSES)
             if delay:
                 await asyncio.sleep(delay)
+        return met
 
     async def _page(self, url: str, *, first: bool) -> _Page | None:
         """A page that is there, read or as it was; None for one that is gone, no page, or cannot be had now."""
         before, known = self.remembered.get(url), self.known.get(url)
         # due: its reading was stopped, so it is had whole
-        fresh = before is not None and known is not None and known.version == before.version and known.due_at is None
+        same = before is not None and known is not None and known.version == before.version and known.due_at is None
+        fresh = same and before is not None and before.said != ""  # which an older release did not remember
         validators = {}
         if fresh and before is not None:
             validators = {"If-None-Match": before.etag} if before.etag else {"If-Modified-Since": before.modified}
@@ -303,20 +366,16 @@ class _Visit:
         if answer.status == 304 and before is not None:
             page = before
         else:
-            headers, body = answer.headers, answer.body
-            suffix = _KINDS.get(headers.get("content-type", "").partition(";")[0].strip().lower())
-            if suffix is None:
+            page, body = await asyncio.to_thread(_read, answer)
+            if not page.suffix:
                 return None
-            version = hashlib.sha256(body).hexdigest()
-            leads, original = await asyncio.to_thread(_leads, answer.url, body) if suffix == ".html" else ([], "")
-            links = [here for link in leads if self._ours(here := self._here(link))]
-            self._bound(len(links), LINKS)
+            page.links = [here for link in page.links if self._ours(here := self._here(link))]
+            page.canonical = self._here(page.canonical)
+            self._bound(len(page.links), LINKS)
             self.on_disk += len(body)
             if self.on_disk > self.source.most_bytes:
                 raise SourceError(TOO_BIG, n=self.source.most_bytes >> 20)
-            stamps = headers.get("etag", ""), headers.get("last-modified", "")
-            page = _Page(*stamps, version, suffix, links, self._here(original))
-            await asyncio.to_thread((self.folder / version).write_bytes, body)
+            await asyncio.to_thread((self.folder / page.version).write_bytes, body)
         self.seen[url] = page
         if page.modified:
             self.dates[url] = _day(page.modified)
@@ -333,6 +392,9 @@ class _Visit:
         if count > times * self.source.pages:
             raise SourceError(TOO_MANY, most=self.source.pages)
 
+    def _may_be_read(self, url: str) -> bool:
+        return self._ours(url) and self.robots.can_fetch(url, AGENT)
+
     def _ours(self, url: str) -> bool:
         """Of the same host, in the folder that is followed, and a page: Sphinx lays the source of each beside it."""
         start, parts = urlsplit(self.start), urlsplit(url)
@@ -340,25 +402,32 @@ class _Visit:
         below = parts.path.startswith(self.below) or parts.path == start.path
         return there and below and "/_sources/" not in parts.path
 
-    async def _get(self, url: str, headers: Mapping[str, str] = MappingProxyType({})) -> Answer:
-        """The answer after redirects, all of which stay on the host; 404: it leads elsewhere. Raises AwayError,
-        SourceError for an address that may not be reached."""
+    async def _get(
+        self, url: str, headers: Mapping[str, str] = MappingProxyType({}), *, beside: bool = False
+    ) -> Answer:
+        """The answer after redirects, all of which stay on the host; 404: it leads elsewhere. `beside`: robots.txt or a
+        sitemap, which is not there whatever it is refused with (RFC 9309 §2.3.1.3; S3 answers 403 for what is missing).
+        Raises AwayError, SourceError for an address that may not be reached."""
         answer = await self._followed(url, headers)
         for tried in range(TRIES - 1):
             if answer.status not in (429, 503):
                 break
             await self.source.wait(_patience(answer, tried))
             answer = await self._followed(url, headers)
-        if answer.status >= 400 and not answer.gone:
+        missing = answer.gone or (beside and answer.status < 500 and answer.status != 429)
+        if answer.status >= 400 and not missing:
             raise AwayError(str(answer.status))
         return answer
 
     async def _followed(self, asked: str, headers: Mapping[str, str]) -> Answer:
-        url = asked
+        url, for_good = asked, True
         for _ in range(HOPS):
             answer = await self.client.get(url, headers)
             if answer.status not in (301, 302, 303, 307, 308):
+                if url != asked:
+                    self.led[asked] = self._here(url), for_good
                 return answer
+            for_good = for_good and answer.status in (301, 308)
             try:
                 url = _plain(urljoin(url, answer.headers.get("location", "")))
             except ValueError as error:
@@ -442,14 +511,37 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
     return inner, pages
 
 
+def _read(answer: Answer) -> tuple[_Page, bytes]:
+    """A page as it is served, without an ending where it is none, and its bytes. The charset that a server names goes
+    before the page's own: its text is handed on in UTF-8, with a mark that says so."""
+    headers, body = answer.headers, answer.body
+    kind = headers.get("content-type", "")
+    suffix = _KINDS.get(kind.partition(";")[0].strip().lower(), "")
+    charset = _CHARSET.search(kind) if suffix != ".pdf" else None
+    if charset and (text := decode_named(body, charset[1])) is not None:
+        body = codecs.BOM_UTF8 + text.encode()
+    version = hashlib.sha256(body.removeprefix(codecs.BOM_UTF8)).hexdigest()
+    page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix)
+    page.said = version
+    if suffix == ".html":
+        page.links, page.canonical, said = _leads(answer.url, body)
+        page.said = said or version
+    return page, body
+
+
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.links: list[str] = []
-        self.base = self.canonical = ""
+        self.base = self.canonical = self.said = ""
+        self._words = hashlib.sha256()
+        self._silent = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
+        self._silent = tag in ("script", "style")
+        if tag == "a":
+            self._say(given.get("href", "").partition("?")[0])
         if tag == "a" and given.get("href") and "nofollow" not in given.get("rel", ""):
             self.links.append(given["href"])
         elif tag == "base":
@@ -457,15 +549,28 @@ class _Reader(HTMLParser):
         elif tag == "link" and given.get("rel", "").lower() == "canonical":
             self.canonical = given.get("href", "")
 
+    def handle_endtag(self, tag: str) -> None:
+        self._silent = False
 
-def _leads(url: str, body: bytes) -> tuple[list[str], str]:
-    """Addresses that a page leads to, and of the page that it says is its original."""
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self._say(" ".join(data.split()))
+
+    def _say(self, words: str) -> None:
+        if words:
+            self._words.update(f"{words} ".encode(errors="replace"))
+            self.said = self._words.hexdigest()
+
+
+def _leads(url: str, body: bytes) -> tuple[list[str], str, str]:
+    """Addresses that a page leads to, and of the page that it says is its original; a hash of its words and of the
+    links in them, but for what differs each time, such as whither a sign-in goes on."""
     reader = _Reader()
     with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
-        reader.feed(body.decode(errors="replace"))
+        reader.feed(body.decode("utf-8-sig", errors="replace"))
     links = filter(None, (_address(url, reader.base, link) for link in reader.links))
     canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
-    return list(dict.fromkeys(links)), canonical
+    return list(dict.fromkeys(links)), canonical, reader.said
 
 
 def _address(url: str, base: str, link: str) -> str:
@@ -477,8 +582,9 @@ def _address(url: str, base: str, link: str) -> str:
     return ""
 
 
-def _last_name(url: str) -> str:
-    return urlsplit(url).path.rstrip("/").rpartition("/")[2]
+def _last_name(url: str, *, query: bool = False) -> str:
+    parts = urlsplit(url)
+    return parts.path.rstrip("/").rpartition("/")[2] + (f"?{parts.query}" if query else "")
 
 
 def _patience(answer: Answer, tried: int) -> float:

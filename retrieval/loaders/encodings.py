@@ -3,6 +3,7 @@
 import codecs
 import re
 import unicodedata
+from contextlib import suppress
 
 from retrieval.loaders.limits import FileRefused
 
@@ -12,6 +13,14 @@ _BOMS = (
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# What a page or its server calls an encoding, and Python's name of how it is written today (encoding.spec.whatwg.org).
+_CODECS = {"shift_jis": "cp932", "x-sjis": "cp932", "sjis": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932"}
+_CODECS |= {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "iso-8859-9": "cp1254"}
+_CODECS |= {"gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "windows-874": "cp874", "tis-620": "cp874"}
+_CODECS |= {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "windows-949": "cp949"}
+_NAMED = re.compile(
+    r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5-hkscs|gb18030|euc-jp|cp(?:874|932|949|950|125\d)"
 )
 _ESCAPE = re.compile(rb"(\x1b(?:\$[@B]|\$\([DOQ]|\([BIJH]))")
 _STRAY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -80,6 +89,16 @@ def decode(data: bytes) -> str:
     if best[0] < _CREDIBLE:
         raise FileRefused("encoding")
     return _checked(best[1])
+
+
+def decode_named(data: bytes, name: str) -> str | None:
+    """The text of a page by the encoding that it or its server names; None: that is not known, the bytes do not agree
+    with it, or a byte order mark goes before."""
+    name = _CODECS.get(name.lower(), name.lower())
+    if _NAMED.fullmatch(name) and not data.startswith(tuple(mark for mark, _ in _BOMS)):
+        with suppress(UnicodeDecodeError, LookupError):
+            return data.decode(name)
+    return None
 
 
 def member_name(raw: bytes) -> str:

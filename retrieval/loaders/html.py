@@ -11,15 +11,10 @@ from bs4 import BeautifulSoup
 from bs4.element import PreformattedString, Tag
 
 from retrieval.loaders.dates import iso_date, stated
-from retrieval.loaders.encodings import decode
+from retrieval.loaders.encodings import decode, decode_named
 from retrieval.loaders.implied.web import bring_together
 
 _DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
-_CODECS = {"shift_jis": "cp932", "x-sjis": "cp932", "sjis": "cp932", "windows-31j": "cp932", "ms_kanji": "cp932"}
-_CODECS |= {"iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}
-_DECLARABLE = re.compile(
-    r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5(?:-hkscs)?|gb18030|euc-kr|cp932|cp1252", re.I
-)
 _MAY_STAY_OPEN = re.compile(r"<(/?)(td|th|tr|li|dt|dd)(?=[\s>])", re.I)
 _BODY = re.compile(r"<body[\s>]", re.I)
 _LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
@@ -71,15 +66,8 @@ _NAMED = {"white": (255, 255, 255), "snow": (255, 250, 250), "ivory": (255, 255,
 def decode_page(data: bytes) -> str:
     """The text of an HTML file: by the encoding it declares if its bytes agree, else by what they look like."""
     found = _DECLARED.search(data[:4096])
-    if found:
-        name = (found[1] or found[2]).decode("ascii").lower()
-        name = _CODECS.get(name, name)
-        if _DECLARABLE.fullmatch(name):
-            try:
-                return data.decode(name).removeprefix("\ufeff")
-            except (UnicodeDecodeError, LookupError):
-                pass
-    return decode(data)
+    text = decode_named(data, (found[1] or found[2]).decode("ascii")) if found else None
+    return decode(data) if text is None else text
 
 
 def readable_part(page: str) -> tuple[str, str, str]:

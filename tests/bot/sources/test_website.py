@@ -1,7 +1,9 @@
 """A site is followed politely, page by page, and nothing of it is lost for want of a page. Source: sources.md §1, §2."""
 
 import asyncio
+import codecs
 import gzip
+import json
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -133,6 +135,25 @@ async def test_robots_txt_is_obeyed(home: Home, site: Site) -> None:
     assert len(await home.names()) == 3
 
 
+async def test_robots_txt_is_obeyed_with_a_mark_in_front_of_it(home: Home, site: Site) -> None:
+    body = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /docs/b\r\n"
+    site.answers["/robots.txt"] = lambda request: web.Response(body=body, content_type="text/plain")
+    assert await looked(home, site) == ["/docs/", "/docs/a.html", "/docs/c.html?x=1"]
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/sitemap.xml"])
+@pytest.mark.parametrize("status", [400, 401, 403, 451])
+async def test_what_lies_beside_the_pages_and_is_refused_is_not_there(
+    home: Home, site: Site, path: str, status: int
+) -> None:
+    site.answers[path] = lambda request: web.Response(status=status)
+    assert len(await looked(home, site)) == 4
+    for busy in (429, 500):
+        site.answers[path] = lambda request, busy=busy: web.Response(status=busy, headers={"Retry-After": "0"})  # type: ignore[misc]
+        with pytest.raises(SourceError, match=f"{path}.*{busy}"):
+            await looked(home, site)
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_page_that_is_away_and_those_behind_it_stay(home: Home, site: Site, status: int) -> None:
     await follow(home, site)
@@ -221,6 +242,191 @@ async def test_a_page_that_is_sent_to_a_log_in_for_now_stays_and_one_that_has_mo
     assert (await home.sync()).removed == 1
 
 
+def to(place: str, status: int = 302) -> Callable[[web.Request], web.StreamResponse]:
+    return lambda request: web.Response(status=status, headers={"Location": place})
+
+
+class Manual:
+    """A site of ten pages, and what is served in place of some of them."""
+
+    def __init__(self, site: Site, *, mapped: bool) -> None:
+        self.site, self.mapped = site, mapped
+        self.paths = ["/docs/", *(f"/docs/p{n}.html" for n in range(9))]
+        self.write(self.paths)
+
+    def write(self, paths: list[str]) -> None:
+        """These pages, of which all but the first lead nowhere."""
+        self.site.pages = {path: html(f"P{path}", f"Pier {path} is open.") for path in paths}
+        self.site.pages[paths[0]] = html("Docs", "All about piers.", *paths[1:])
+        if self.mapped:
+            listed = "".join(f"<url><loc>{self.site.url}{path}</loc></url>" for path in paths)
+            self.site.pages["/sitemap.xml"] = f"<urlset>{listed}</urlset>"
+
+    def shut(self, how: str, paths: list[str]) -> None:
+        asked = iter(range(1_000))
+
+        def sign_in(request: web.Request) -> web.StreamResponse:
+            """As such pages are: with a token of each request, and where it goes on."""
+            hidden = f'<input type="hidden" name="token" value="{next(asked)}"><script>let n = {next(asked)}</script>'
+            page = html("Sign in", "Please sign in to go on.", f"/help?from={request.path_qs}") + hidden
+            return web.Response(text=page, content_type="text/html")
+
+        for path in paths:
+            self.site.answers[path] = sign_in if how == "in its place" else to(f"/login?next={path}", int(how))
+            self.site.answers[f"/login?next={path}"] = sign_in
+
+
+async def words(home: Home) -> dict[str, str]:
+    knowledge, rows = home.library.knowledge, await home.library.documents.listed()
+    return {row.id: await knowledge.markdown(row) for row in rows}
+
+
+@pytest.mark.parametrize("how", ["302", "301", "in its place"])
+@pytest.mark.parametrize("mapped", [True, False], ids=["sitemap", "links"])
+async def test_a_site_that_is_one_page_all_of_a_sudden_keeps_what_it_had(
+    home: Home, site: Site, how: str, mapped: bool
+) -> None:
+    manual = Manual(site, mapped=mapped)
+    assert (await follow(home, site)).added == 10
+    before = await words(home)
+    manual.shut(how, manual.paths)
+    for _ in range(2):
+        with pytest.raises(SourceError, match="one has to sign in") as refused:
+            await home.sync()
+        assert "ログイン画面" in refused.value.text("ja")
+        assert await words(home) == before
+    site.answers.clear()
+    site.asked.clear()
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed, report.failed) == (0, 0, 0, [])
+    assert {status for path, status in site.asked if path.startswith("/docs/")} == {304}
+
+
+@pytest.mark.parametrize("how", ["302", "in its place"])
+@pytest.mark.parametrize("mapped", [True, False], ids=["sitemap", "links"])
+async def test_pages_that_are_one_all_of_a_sudden_stay_as_long_as_their_site_names_them(
+    home: Home, site: Site, how: str, mapped: bool
+) -> None:
+    manual = Manual(site, mapped=mapped)
+    site.pages["/docs/p1.html"] = html("P1", "Pier 1 is open.", "p9.html")
+    site.pages["/docs/p9.html"] = html("P9", "Only one page leads here.")
+    assert (await follow(home, site)).added == (10 if mapped else 11)
+    before = await words(home)
+    manual.shut(how, ["/docs/p1.html", "/docs/p2.html"])
+    for said in ("Pier three is shut.", "Pier three is open."):
+        site.pages["/docs/p3.html"] = html("P3", said)
+        report = await home.sync()
+        assert (report.added, report.removed, report.replaced) == (0, 0, 1)
+        assert {ref.rpartition("/")[2] for ref, _ in report.failed} == {"p1.html", "p2.html"}
+        assert all("sign in" in why.en and "ログイン" in why.ja for _, why in report.failed)
+        now = await words(home)
+        assert now.keys() == before.keys() and sum(now[id] != before[id] for id in now) == 1
+    shut, site.answers = site.answers, {}
+    site.asked.clear()
+    assert (await home.sync()).failed == []
+    assert {status for path, status in site.asked if path in manual.paths} == {304}
+    site.answers = shut
+    assert len((await home.sync()).failed) == 2
+    manual.write([path for path in manual.paths if path not in ("/docs/p1.html", "/docs/p2.html")])
+    assert (await home.sync()).removed == (2 if mapped else 3)
+
+
+async def test_pages_whose_words_are_not_remembered_are_had_whole_once(home: Home, site: Site) -> None:
+    await follow(home, site)
+    (memory,) = (home.folder / "home" / "sources").glob("*.json")
+    remembered = {url: {**page, "said": ""} for url, page in json.loads(memory.read_text()).items()}
+    memory.write_text(json.dumps(remembered))
+    for status in (200, 304):
+        site.asked.clear()
+        assert (await home.sync()).replaced == 0
+        assert {status for path, status in site.asked if path.startswith("/docs/")} == {status}
+
+
+async def test_a_site_that_was_first_seen_shut_is_read_when_it_opens(home: Home, site: Site) -> None:
+    manual = Manual(site, mapped=True)
+    manual.shut("302", manual.paths)
+    await follow(home, site)
+    site.answers.clear()
+    report = await home.sync()
+    assert (report.removed, report.failed, len(await home.names())) == (0, [], 10)
+    assert not any("sign in" in said for said in (await words(home)).values())
+
+
+@pytest.mark.parametrize("into", ["/docs/p7.html", "/docs/p7.html/"])
+async def test_pages_that_have_moved_into_another_for_good_go_though_it_has_changed(
+    home: Home, site: Site, into: str
+) -> None:
+    manual = Manual(site, mapped=True)
+    await follow(home, site)
+    merged = html("P7", "All piers are open.")
+    site.pages["/docs/p7.html"] = site.pages["/docs/p7.html/"] = merged
+    if into.endswith("/"):
+        site.answers["/docs/p7.html"] = to(into, 301)
+    site.answers |= {path: to(into, 308) for path in manual.paths[1:4]}
+    report = await home.sync()
+    assert (report.removed, report.replaced, report.failed) == (3, 1, [])
+    assert f"{site.url}/docs/p7.html" in {row.url for row in await home.library.documents.listed()}
+    assert "All piers are open." in " ".join(await home.library.found("piers open"))
+
+
+async def test_pages_that_have_moved_into_a_new_one_go_once_that_is_known(home: Home, site: Site) -> None:
+    manual = Manual(site, mapped=True)
+    await follow(home, site)
+    manual.write([*manual.paths, "/docs/all.html"])
+    site.answers |= {path: to("/docs/all.html", 301) for path in manual.paths[1:4]}
+    report = await home.sync()
+    assert (report.added, report.removed, len(report.failed)) == (1, 0, 3)
+    report = await home.sync()
+    assert (report.added, report.removed, report.failed) == (0, 3, [])
+
+
+async def test_a_site_that_has_moved_page_by_page_keeps_all(home: Home, site: Site) -> None:
+    manual = Manual(site, mapped=False)
+    await follow(home, site)
+    before = await words(home)
+    moved = {path: path.replace("/docs/", "/docs/new/") for path in manual.paths}
+    manual.write(list(moved.values()))
+    site.answers |= {path: to(there, 301) for path, there in moved.items()}
+    await home.sync()
+    report = await home.sync()
+    assert (report.added, report.removed, report.failed, report.gone) == (0, 0, [], 0)
+    assert len(await words(home)) == len(before) == 10
+
+
+async def test_a_page_that_others_are_sent_to_may_change(home: Home, site: Site) -> None:
+    manual = Manual(site, mapped=True)
+    await follow(home, site)
+    site.answers |= {path: to("/docs/") for path in manual.paths[1:3]}
+    site.pages["/docs/"] = html("Docs", "Two piers are gone.", *manual.paths[3:])
+    report = await home.sync()
+    assert (report.replaced, report.removed, len(report.failed)) == (1, 0, 2)
+    assert "Two piers are gone." in " ".join(await home.library.found("piers gone"))
+
+
+async def test_a_page_in_several_versions_may_come_to_say_one_thing(home: Home, site: Site) -> None:
+    manual = Manual(site, mapped=True)
+    manual.write(["/docs/", *(f"/docs/{version}/{name}/" for version in ("2", "latest") for name in "abc")])
+    assert (await follow(home, site)).added == 7
+    for path in site.pages.keys() - {"/docs/", "/sitemap.xml"}:
+        site.pages[path] = html("Pier", f"Pier {path[-2]} is open since today.")
+    report = await home.sync()
+    assert (report.replaced, report.removed, report.failed) == (3, 3, [])
+
+
+async def test_pages_that_say_the_same_in_other_markup_may_change(home: Home, site: Site) -> None:
+    manual = Manual(site, mapped=True)
+
+    def write(said: str) -> None:
+        for at, path in enumerate(manual.paths[1:]):
+            site.pages[path] = html("Picture", said) + f'<img src="{at}.png">'
+
+    write("Back")
+    await follow(home, site)
+    write("Go back")
+    report = await home.sync()
+    assert (report.removed, report.failed) == (0, [])
+
+
 @pytest.mark.parametrize("led", [True, False], ids=["its server puts it there", "its server does not"])
 async def test_a_folder_whose_slash_is_left_out_is_that_folder(home: Home, site: Site, led: bool) -> None:
     def to(place: str) -> web.StreamResponse:
@@ -293,6 +499,9 @@ async def test_a_sitemap_that_is_missing_all_at_once_takes_no_page_with_it(home:
     assert (await follow(home, site)).added == 3
     del site.pages["/sitemap.xml"]
     with pytest.raises(SourceError, match="404"):
+        await home.sync()
+    site.answers["/sitemap.xml"] = lambda request: web.Response(status=403)
+    with pytest.raises(SourceError, match="403"):
         await home.sync()
     assert len(await home.names()) == 3
 
@@ -446,7 +655,8 @@ async def test_a_page_and_all_pages_lead_to_no_more_addresses_than_a_site_may_ha
 
 
 async def test_all_pages_take_no_more_room_than_they_may(home: Home, site: Site) -> None:
-    size = sum(len(page) for page in site.pages.values()) - len(site.pages["/other"])
+    del site.pages["/other"]
+    size = sum(len(codecs.BOM_UTF8 + page.encode()) for page in site.pages.values())
     assert len(await looked(home, site, most_bytes=size)) == 4
     with pytest.raises(SourceError, match="MiB"):
         await looked(home, site, most_bytes=size - 1)
@@ -521,6 +731,55 @@ async def test_a_page_at_several_addresses_is_one(home: Home, site: Site) -> Non
     site.pages["/docs/"] = html("Docs", "All about piers.", "b", "b?x=1", "a.html")
     report = await home.sync()
     assert (report.added, report.removed, report.renamed, report.replaced) == (0, 0, 0, 1)  # it stays where it is known
+
+
+WRITTEN = {
+    "windows-1251": "Пирс номер девять открыт с восьми утра.",
+    "koi8-r": "Пирс номер девять открыт с восьми утра.",
+    "windows-1253": "Η προβλήτα είναι ανοιχτή από τις οκτώ.",
+    "iso-8859-2": "Přístaviště je otevřeno od osmi ráno.",
+    "euc-kr": "부두는 아침 여덟 시부터 열려 있습니다. 똠",
+    "gb18030": "码头从早上八点到晚上六点开放。",
+    "big5": "碼頭從早上八點到晚上六點開放。碁",
+    "Shift_JIS": "桟橋は朝八時から開いています。①",
+    "euc-jp": "桟橋は朝八時から開いています。",
+    "utf-8": "桟橋は朝八時から開いています。",
+}
+CODECS = {"euc-kr": "cp949", "big5": "cp950", "Shift_JIS": "cp932"}  # as they are written
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/xhtml+xml", "text/plain"])
+async def test_a_page_is_read_by_the_charset_that_its_server_names(home: Home, site: Site, kind: str) -> None:
+    def answer(charset: str, text: str) -> Callable[[web.Request], web.StreamResponse]:
+        page = (
+            f"{charset}: {text}"
+            if kind == "text/plain"
+            else headed('<meta charset="windows-1252">', html(charset, text))
+        )
+        body, headers = page.encode(CODECS.get(charset, charset)), {"Content-Type": f'{kind};Charset="{charset}"'}
+        return lambda request: web.Response(body=body, headers=headers)
+
+    site.pages["/docs/"] = html("Docs", "All about piers.", *WRITTEN)
+    site.answers |= {f"/docs/{charset}": answer(charset, text) for charset, text in WRITTEN.items()}
+    report = await follow(home, site)
+    assert (report.added, report.refused) == (len(WRITTEN) + 1, [])
+    rows = {(row.url or "").rpartition("/")[2]: row for row in await home.library.documents.listed()}
+    said = {charset: await home.library.knowledge.markdown(rows[charset]) for charset in WRITTEN}
+    assert {charset: text for charset, text in WRITTEN.items() if text not in said[charset]} == {}
+
+
+async def test_a_mark_goes_before_the_charset_that_a_server_names_and_one_that_is_wrong_does_not_count(
+    home: Home, site: Site
+) -> None:
+    bodies = {"a.html": html("A", "桟橋は開いています。").encode("utf-8-sig"), "b": html("B", "埠頭は休み。").encode()}
+    for name, charset in (("a.html", "windows-1251"), ("b", "no-such")):
+        headers = {"Content-Type": f"text/html; charset={charset}"}
+        site.answers[f"/docs/{name}"] = lambda request, name=name, headers=headers: web.Response(  # type: ignore[misc]
+            body=bodies[name], headers=headers
+        )
+    await follow(home, site)
+    rows = {row.name: await home.library.knowledge.markdown(row) for row in await home.library.documents.listed()}
+    assert "桟橋は開いています。" in rows["docs/a.html"] and "埠頭は休み。" in rows["docs/b.html"]
 
 
 def headed(head: str, page: str) -> str:

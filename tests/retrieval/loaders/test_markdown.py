@@ -154,6 +154,24 @@ def test_a_page_is_decoded_as_it_declares_or_as_it_looks() -> None:
     assert "日本語の文章です。①" in decode_page(page.format("Shift_JIS").encode("cp932"))
     assert "日本語の文章です。①" in decode_page(page.format("utf-8").encode("cp932"))  # it lies
     assert "日本語の文章です。①" in decode_page(page.format("unknown").encode())
+    assert "日本語の文章です。①" in decode_page(page.format("windows-1251").encode("utf-8-sig"))  # its mark goes before
+
+
+@pytest.mark.parametrize(
+    "charset, codec, text",
+    [
+        ("euc-kr", "cp949", "부두는 아침 여덟 시부터 열려 있습니다. 똠"),
+        ("big5", "cp950", "碼頭從早上八點到晚上六點開放。碁"),
+        ("gb2312", "gb18030", "码头从早上八点到晚上六点开放。镕"),
+        ("windows-1251", "cp1251", "Пирс номер девять открыт с восьми утра."),
+        ("koi8-r", "koi8-r", "Пирс номер девять открыт с восьми утра."),
+        ("windows-1253", "cp1253", "Η προβλήτα είναι ανοιχτή από τις οκτώ."),
+        ("iso-8859-2", "iso-8859-2", "Přístaviště je otevřeno od osmi ráno."),
+        ("tis-620", "cp874", "ท่าเรือเปิดแปดโมงเช้า"),
+    ],
+)
+def test_a_declared_encoding_is_read_as_it_is_written_today(charset: str, codec: str, text: str) -> None:
+    assert text in decode_page(f'<html><head><meta charset="{charset}"></head><body>{text}</body></html>'.encode(codec))
 
 
 def test_readings_above_words_are_no_part_of_them() -> None:
