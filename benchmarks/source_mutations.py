@@ -11,6 +11,7 @@ OTHERS = f"{TESTS}::test_what_somebody_else_added_under_the_same_name_stays"
 REPLACED = f"{TESTS}::test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back"
 LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_only"
 ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
+ALIKE = f"{TESTS}::test_of_names_that_read_alike_each_page_keeps_its_own_document"
 TALKS, SETTLED = "tests/adapters/test_channel_sources.py", "tests/bot/sources/test_channel.py"
 CHANNEL, FOLLOWED = "bot/sources/channel.py", "bot/store/followed.py"
 QUIET = f"{SETTLED}::test_a_thread_is_settled_after_a_quiet_day_up_to_there"
@@ -181,7 +182,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a name has nothing that is not seen",
         SYNC,
-        ("name = self._source, clean_name(page.name)", "name = self._source, page.name"),
+        ("plain = self._source, clean_name(page.name)", "plain = self._source, page.name"),
         (f"{TESTS}::test_a_name_does_nothing_to_a_terminal_or_a_reader",),
     ),
     (
@@ -195,6 +196,30 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         SYNC,
         ("if had is not None and await self._own(had):", "if False:"),
         (f"{TESTS}::test_a_page_with_another_name_keeps_its_document",),
+    ),
+    (
+        "Sources: of two names that read alike the page that has it keeps it",
+        SYNC,
+        ("self._holders.get(there.id) not in listed:", "True:"),
+        (ALIKE,),
+    ),
+    (
+        "Sources: of two names that are no UTF-8 each is one of its own",
+        "bot/sources/base.py",
+        ('.decode(errors="backslashreplace")', '.decode(errors="replace")'),
+        (f"{TESTS}::test_names_that_are_no_utf8_are_followed_each_as_one_of_its_own",),
+    ),
+    (
+        "Sources: a page that has a document takes no other for its name",
+        SYNC,
+        ("if before.document is None and self._holders", "if self._holders"),
+        (ALIKE,),
+    ),
+    (
+        "Sources: pages that have come to share a document get one each",
+        SYNC,
+        ("page.document is None or having[page.document] == 1 else UNREAD", "True else UNREAD"),
+        (f"{TESTS}::test_pages_that_share_a_document_get_one_each",),
     ),
     (
         "Sources: what is no date is none",

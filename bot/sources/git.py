@@ -31,6 +31,7 @@ from bot.sources.base import (
     SourceListing,
     SourcePage,
     follow_renames,
+    ref_of,
 )
 from bot.store.followed import FollowedPage
 from bot.waiting import beside
@@ -148,18 +149,17 @@ class GitSource:
         return chosen[1] if chosen else asked, head[1]
 
     def _pages(self, listed: bytes, ref: str) -> tuple[dict[str, SourcePage], Collection[str]]:
-        """By path; and the blobs that are longer than a page may be."""
+        """By ref; and the blobs that are longer than a page may be."""
         web = web_address(self._location, ref.removeprefix("refs/heads/"))
         pages: dict[str, SourcePage] = {}
         too_long = set()
         for entry in re.finditer(rb"[^\0]+", listed):
-            about, _, path_bytes = entry.group().partition(b"\t")
+            about, _, path = entry.group().partition(b"\t")
             mode, kind, blob, size = about.decode().split()
-            path = path_bytes.decode(errors="replace")
-            name = self._wanted.name(path)
+            ref, name = ref_of(path), self._wanted.name(path.decode(errors="backslashreplace"))
             if kind == "blob" and mode in ("100644", "100755") and name is not None:
                 url = web + quote(path) if web else None
-                pages[path] = SourcePage(path, blob, name, url)
+                pages[ref] = SourcePage(ref, blob, name, url)
                 if int(size) > ParsingLimits().file:
                     too_long.add(blob)
             if len(pages) > MOST_PAGES:
@@ -167,21 +167,21 @@ class GitSource:
         return pages, too_long
 
     async def _renames(self, before: str | None, head: str) -> dict[str, str]:
-        """New path → old one, as git tells by what they say."""
+        """New ref → old one, as git tells by what they say."""
         if before is None:
             return {}
         told = await self._git.run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", before, head)
-        parts = [part.decode(errors="replace") for part in told.split(b"\0")]
+        parts = [ref_of(part) for part in told.split(b"\0")]
         return {parts[at + 2]: parts[at + 1] for at in range(0, len(parts) - 2, 3)}
 
     async def _dates(self, before: str | None, head: str) -> dict[str, str]:
-        """The day of each path's last commit: of those since `before`, if any."""
+        """The day of each ref's last commit: of those since `before`, if any."""
         which = f"{before}..{head}" if before is not None else head
         told = await self._git.run("log", "--format=%x01%cs", "--name-only", "-z", "--no-renames", which, "--")
         dates: dict[str, str] = {}
         day = ""
-        for part in told.decode(errors="replace").split("\0"):
-            text = part.strip("\n")
+        for part in told.split(b"\0"):
+            text = ref_of(part).strip("\n")
             if text.startswith("\x01"):
                 day, _, text = text[1:].partition("\n")
             if text.strip("\n"):

@@ -5,13 +5,17 @@ Source: sources.md §2.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import PurePath
 from typing import Literal
 
 from bot.access import person
 from bot.knowledge.documents import KnowledgeBase
+from bot.records import DocumentRow
 from bot.sources.base import (
     GONE,
     UNREAD,
@@ -94,11 +98,12 @@ class Sync:
         self._now = clock()
         self._readers = Readers(frozenset({source.scope}))
         self._added: set[str] = set()  # documents
+        self._holders: dict[str, str] = {}  # by document, the page whose it is
         self.report = SyncReport()
 
     async def run(self, followed: PageSource) -> str | None:
         """Returns the cursor of the next look. What it did is in `report`."""
-        known = await self._store.pages(self._source.id)
+        known = _apart(await self._store.pages(self._source.id))
         whole = self._word or any(map(self._stopped, known.values()))
         cursor = None if whole else self._source.cursor
         async with followed.look(cursor, known) as listing:
@@ -108,6 +113,7 @@ class Sync:
             self.report.pages = len(listing.pages)
             if self._by_page:
                 known = await self._store.pages(self._source.id)  # its look has found more of them
+            self._holders = {page.document: ref for ref, page in known.items() if page.document is not None}
             await self._renamed(listing, known)
             wanted = [page for page in listing.pages.values() if not self._done(page, known.get(page.ref, UNREAD))]
             for number, page in enumerate(wanted):
@@ -138,10 +144,12 @@ class Sync:
                 continue
             if before.document is not None and await self._own(before.document):
                 try:
-                    await self._knowledge.rename_document(before.document, page.name, page.url, self._readers)
-                except RAGToolError as error:  # the name is somebody's: the new page is refused, the old one goes
+                    name, _ = await self._named(page, before, listing.pages)
+                    await self._knowledge.rename_document(before.document, name, page.url, self._readers)
+                except RAGToolError as error:  # somebody was faster: the new page is refused, the old one goes
                     log.info("a page could not be renamed: %s", error)
                     continue
+                self._holders[before.document] = page.ref
                 self.report.renamed += 1
             await self._store.note(self._source.id, page.ref, before)
             await self._store.drop(self._source.id, [page.was])
@@ -151,7 +159,9 @@ class Sync:
         fetched, document, refusal = Fetched(None), before.document, None
         try:
             fetched = await listing.fetch(page)
-            document = await self._taken(page, before, fetched)
+            document = await self._taken(page, before, fetched, listing.pages)
+            if document is not None:
+                self._holders[document] = page.ref
         except PageRefusedError as error:  # what it said last stays, as long as the page is there
             refusal, fetched = error.said, replace(fetched, again=fetched.again or error.again)
             self.report.refused.append((shown(page.ref), refusal))
@@ -169,13 +179,14 @@ class Sync:
     async def _note(self, page: SourcePage, before: FollowedPage, noted: FollowedPage) -> None:
         await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
 
-    async def _taken(self, page: SourcePage, before: FollowedPage, fetched: Fetched) -> str | None:
+    async def _taken(
+        self, page: SourcePage, before: FollowedPage, fetched: Fetched, listed: Collection[str]
+    ) -> str | None:
         """The document of a page, if it is one now. Raises PageRefusedError where it can be none."""
         if fetched.data is None:
             await self._forget(before.document)
             return None
-        source, name = self._source, clean_name(page.name)
-        there = await self._documents.find(source.collection, source.scope, name)
+        source, (name, there) = self._source, await self._named(page, before, listed)
         if there is not None and there.author != author_of(source):
             raise PageRefusedError(_TAKEN, name=name, collection=source.collection)
         date = fetched.changed_at or (there.changed_at if there is not None else None)
@@ -200,6 +211,22 @@ class Sync:
             if who is not None:
                 await self._documents.own(verdict.document_id, who)
         return verdict.document_id
+
+    async def _named(
+        self, page: SourcePage, before: FollowedPage, listed: Collection[str]
+    ) -> tuple[str, DocumentRow | None]:
+        """The name of a page's document, and what has it now. Two pages may have names that read alike: another page's
+        that is there stays that one's, and one that has a document keeps it, under the next number."""
+        source, plain = self._source, clean_name(page.name)
+        short, suffix = clean_name(page.name, 380), PurePath(plain).suffix  # there is room for a number
+        for number in count(1):
+            name = plain if number == 1 else clean_name(f"{short.removesuffix(suffix)} ({number}){suffix}")
+            there = await self._documents.find(source.collection, source.scope, name)
+            if there is None or there.id == before.document:
+                break
+            if before.document is None and self._holders.get(there.id) not in listed:
+                break
+        return name, there
 
     async def _moved(self, listing: Listing, gone: Sequence[FollowedPage]) -> None:
         """A newer page that says what one says that is gone is that one, at another place: a website does not tell.
@@ -260,3 +287,9 @@ class Sync:
         """Whether its reading was stopped, and may be tried again by now; a thread is due by itself."""
         due = page.due_at is not None and page.due_at <= self._now
         return due and page.refusal is not None and not self._by_page
+
+
+def _apart(pages: Mapping[str, FollowedPage]) -> dict[str, FollowedPage]:
+    """Pages with one document, as those of one name once had, are read anew: each gets its own."""
+    having = Counter(page.document for page in pages.values() if page.document is not None)
+    return {ref: page if page.document is None or having[page.document] == 1 else UNREAD for ref, page in pages.items()}

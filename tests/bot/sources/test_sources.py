@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import shutil
+import sys
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -22,7 +23,7 @@ from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefuse
 from bot.sources.folder import FolderSource
 from bot.sources.git import GitAccess, GitBounds, GitSource
 from bot.sources.sources import EVERY, NewSource, Sources
-from bot.sources.sync import Sync
+from bot.sources.sync import Sync, SyncReport
 from bot.store.audit import Audit
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Actor, Upload
@@ -847,6 +848,91 @@ async def test_a_name_does_nothing_to_a_terminal_or_a_reader(home: Home, kind: s
     tree.commit()
     report = await home.sync()
     assert (report.added, report.replaced) == (0, 1)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have names of Unicode only")
+@BOTH
+async def test_names_that_are_no_utf8_are_followed_each_as_one_of_its_own(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    names = (b"caf\xe9.md", b"caf\xe8.md", rb"caf\xe9.md")
+    for name in names:
+        (tree.path / os.fsdecode(name)).write_text(f"Pier {names.index(name)}.")
+    tree.write(harbour_md="Pier nine.")
+    report = await home.follow(tree)
+    assert (report.added, report.replaced, report.refused, report.failed) == (4, 0, [], [])
+    assert await home.library.found("pier") == ["Pier 0.", "Pier 1.", "Pier 2.", "Pier nine."]
+    (source,) = await home.store.listed()
+    assert {*await home.store.pages(source.id)} == {r"caf\xe9.md", r"caf\xe8.md", r"caf\\xe9.md", "harbour.md"}
+    moved = {row.name: row.id for row in await home.library.documents.listed()}
+    tree.move(os.fsdecode(b"caf\xe8.md"), "pier.md")
+    assert (await home.sync()).renamed == 1
+    assert {row.name: row.id for row in await home.library.documents.listed()}["pier.md"] == moved[r"caf\xe8.md"]
+
+
+async def told(home: Home) -> dict[str, str]:
+    """What the documents say, by name."""
+    rows = await home.library.documents.listed()
+    return {row.name: (await home.library.knowledge.markdown(row)).strip() for row in rows}
+
+
+async def test_of_names_that_read_alike_each_page_keeps_its_own_document(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "One.", "\u200ba.md": "Two.", "a\u200b.md": "Three.", "b.md": "Four."})
+    report = (await synced(home, source, memory)).report
+    assert (report.added, report.replaced) == (4, 0)
+    said = {"a.md": "One.", "a (2).md": "Two.", "a (3).md": "Three.", "b.md": "Four."}
+    assert await told(home) == said
+    memory.texts |= {"\u200ba.md": "Two, too.", "a\u200b.md": "Three, too."}
+    await synced(home, source, memory)
+    said |= {"a (2).md": "Two, too.", "a (3).md": "Three, too."}
+    assert await told(home) == said
+    del memory.texts["a.md"]
+    memory.texts["\u200ba.md"] = "Two still."  # while the first one is going
+    await synced(home, source, memory)
+    del said["a.md"]
+    said["a (2).md"] = "Two still."
+    assert await told(home) == said
+    ids = {row.name: row.id for row in await home.library.documents.listed()}
+    memory.texts |= {"a\u200b.md": "Three still.", "a.md": "One again."}
+    assert (await synced(home, source, memory)).report.added == 1
+    del said["a (3).md"]
+    assert await told(home) == said | {"a.md": "Three still.", "a (3).md": "One again."}  # a name that is free is taken
+    assert {row.name: row.id for row in await home.library.documents.listed()}["a.md"] == ids["a (3).md"]
+    assert (await synced(home, source, memory)).report == SyncReport(pages=4)
+
+
+@BOTH
+async def test_a_page_that_is_renamed_to_a_name_that_reads_alike_is_numbered(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(a_md="One.", b_md="Two.")
+    await home.follow(tree)
+    ids = {row.name: row.id for row in await home.library.documents.listed()}
+    tree.move("b.md", "a\u200b.md")
+    report = await home.sync()
+    assert (report.renamed, report.added, report.removed) == (1, 0, 0)
+    assert await told(home) == {"a.md": "One.", "a (2).md": "Two."}
+    tree.move("a.md", "c.md")
+    await home.sync()
+    tree.write(**{"a\u200b_md": "Two, too."})
+    await home.sync()
+    assert await told(home) == {"a.md": "Two, too.", "c.md": "One."}
+    assert {row.name: row.id for row in await home.library.documents.listed()} == {
+        "a.md": ids["b.md"],
+        "c.md": ids["a.md"],
+    }
+
+
+async def test_pages_that_share_a_document_get_one_each(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "One.", "b.md": "Two."})
+    await synced(home, source, memory)
+    pages = await home.store.pages(source.id)
+    (row,) = [row for row in await home.library.documents.listed() if row.name == "b.md"]
+    await home.library.knowledge.forget(row.id)
+    await home.store.note(source.id, "b.md", replace(pages["b.md"], document=pages["a.md"].document))
+    memory.texts["c.md"] = "Three."
+    await synced(home, source, memory)
+    assert await told(home) == {"a.md": "One.", "b.md": "Two.", "c.md": "Three."}
 
 
 async def test_a_page_with_another_name_keeps_its_document(home: Home) -> None:
