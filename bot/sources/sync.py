@@ -115,6 +115,8 @@ class Sync:
                 known = await self._store.pages(self._source.id)  # its look has found more of them
             self._holders = {page.document: ref for ref, page in known.items() if page.document is not None}
             await self._renamed(listing, known)
+            if not self._by_page:
+                await self._readdressed(listing, known)
             wanted = [page for page in listing.pages.values() if not self._done(page, known.get(page.ref, UNREAD))]
             for number, page in enumerate(wanted):
                 self._progress(number, len(wanted))
@@ -154,6 +156,18 @@ class Sync:
             await self._store.note(self._source.id, page.ref, before)
             await self._store.drop(self._source.id, [page.was])
             known[page.ref] = known.pop(page.was)
+
+    async def _readdressed(self, listing: Listing, known: dict[str, FollowedPage]) -> None:
+        """A page at another address, as after a branch was renamed, says what it said."""
+        urls = {page.document: listing.pages[ref].url for ref, page in known.items() if ref in listing.pages}
+        for row in await self._rows() if any(urls.values()) else ():
+            if row.url != urls.get(row.id, row.url):
+                await self._knowledge.rename_document(row.id, row.name, urls[row.id], self._readers)
+
+    async def _rows(self) -> list[DocumentRow]:
+        """The documents that are the source's own."""
+        listed = await self._documents.listed(self._readers, collection=self._source.collection)
+        return [row for row in listed if row.author == author_of(self._source)]
 
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage) -> None:
         fetched, document, refusal = Fetched(None), before.document, None
@@ -235,8 +249,7 @@ class Sync:
             return
         pages = await self._store.pages(self._source.id)
         there = {page.document: ref for ref, page in pages.items() if ref in listing.pages}
-        listed = await self._documents.listed(self._readers, collection=self._source.collection)
-        rows = [row for row in listed if row.author == author_of(self._source)]
+        rows = await self._rows()
         copies = {(row.markdown, row.title): row for row in rows if row.id in there}
         left = {page.document for page in gone} - there.keys()
         for row in (row for row in rows if row.id in left):

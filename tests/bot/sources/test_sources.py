@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import random
 import shutil
 import sys
 import zlib
@@ -17,6 +18,7 @@ import pytest
 
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
+from bot.sources import git as git_module
 from bot.sources import sources as sources_module
 from bot.sources.addresses import public
 from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
@@ -121,6 +123,89 @@ async def test_a_damaged_mirror_is_made_anew(home: Home) -> None:
     assert (report.replaced, report.removed) == (1, 1)
 
 
+def mirror_of(home: Home) -> Path:
+    (mirror,) = home.folder.glob("home/sources/*.git")
+    return mirror
+
+
+async def test_what_ended_commands_have_left_in_a_mirror_holds_up_no_other(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_module, "MOST_BYTES", 2**20)
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    await home.follow(tree)
+    mirror = mirror_of(home)
+    left = [
+        mirror / "objects/pack/tmp_pack_a",
+        mirror / "objects/pack/.tmp-1-pack-b.pack",
+        mirror / "objects/tmp_obj_c",
+    ]
+    for path in left:
+        path.write_bytes(bytes(2**20))
+    left.append(mirror / "refs/heads/followed.lock")
+    left[-1].touch()
+    tree.write(a_md="Two.")
+    assert (await home.sync()).replaced == 1
+    assert not any(path.exists() for path in left)
+
+
+async def test_a_repository_that_was_too_big_is_followed_again_once_it_is_small(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_module, "MOST_BYTES", 2**20)
+    tree = home.tree("git")
+    tree.write(a_md="One.", b_md="Two.")
+    await home.follow(tree)
+    tree.write(a_md="One, too.", big_bin=random.Random(7).randbytes(2**21))
+    for _ in range(2):
+        with pytest.raises(SourceError, match="more than 1 MiB"):
+            await home.sync()
+        assert [*home.folder.glob("home/sources/*")] == []
+    assert await home.library.found("one") == ["One."] and len(await home.names()) == 2
+    tree.git("reset", "--quiet", "--hard", "HEAD~1")
+    tree.write(b_md="Two, too.")
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (0, 1, 0)
+
+
+async def test_only_git_itself_finds_a_mirror_damaged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    await home.follow(tree)
+    mirror = mirror_of(home)
+    away = GitSource("https://127.0.0.1/x", PageFilter(), branch="", mirror=mirror, access=GitAccess({}))
+    with pytest.raises(SourceError, match="address of your own network"):
+        await away._git.fetch("refs/heads/main")
+    await away._git.drop_if_damaged()
+    assert mirror.exists()
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(home.folder))
+        await away._git.drop_if_damaged()
+    assert mirror.exists()
+    (mirror / "refs/heads/followed").write_text("0" * 7 + "1" * 33 + "\n")
+    await away._git.drop_if_damaged()  # and asks nobody for the host's address
+    assert not mirror.exists()
+
+
+async def test_what_is_reached_by_ssh_is_the_address_that_was_looked_at(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As getaddrinfo(3) has it, 134744072 is 8.8.8.8."""
+    program, said = home.folder / "bin" / "ssh", home.folder / "said"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >>{said}\nexit 255\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    for location in ("git@134744072:team/wiki", "ssh://git@134744072:2222/team/wiki"):
+        source = GitSource(location, PageFilter(), branch="", mirror=home.folder / "m.git", access=GitAccess({}))
+        with pytest.raises(SourceError, match="git could not read"):
+            await source.look(None, {}).__aenter__()
+    first, second = said.read_text().splitlines()
+    assert "-o HostName=8.8.8.8 -o HostKeyAlias=134744072 " in first
+    assert "-o HostName=8.8.8.8 -o HostKeyAlias=[134744072]:2222 " in second
+
+
 @BOTH
 async def test_what_is_there_again_needs_no_word(home: Home, kind: str) -> None:
     tree = home.tree(kind)
@@ -147,6 +232,48 @@ async def test_a_page_has_its_last_commit_s_day_and_its_address_at_the_host(home
     await home.sync()
     dates = {row.name: row.changed_at for row in await home.library.documents.listed()}
     assert dates == {"harbour.md": "2026-06-01", "boats.md": "2026-05-04"}
+
+
+async def test_a_page_of_a_branch_that_was_pushed_back_has_the_day_of_the_commit_that_is_there(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.", b_md="Two.")
+    await home.follow(tree)
+    tree.day = date(2026, 6, 7)
+    tree.write(a_md="One, too.")
+    await home.sync()
+    tree.git("reset", "--quiet", "--hard", "HEAD~1")
+    assert (await home.sync()).replaced == 1
+    assert {row.changed_at for row in await home.library.documents.listed()} == {"2026-03-01"}
+
+
+async def test_pages_of_a_branch_with_another_name_are_looked_at_again(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    source = repository(home, tree)
+    async with source.look(None, {}) as listing:
+        assert listing is not None
+    async with source.look(listing.cursor, {}) as same:
+        assert same is None
+    tree.git("branch", "-m", "main", "trunk")
+    async with source.look(listing.cursor, {}) as renamed:
+        assert renamed is not None and renamed.cursor != listing.cursor
+
+
+async def test_an_address_that_has_changed_is_the_document_s_without_a_new_version(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "One.", "b.md": "Two."}, below="https://host.example/main/")
+    await synced(home, source, memory)
+    rows = {row.name: row for row in await home.library.documents.listed()}
+    memory.below = "https://host.example/trunk/"
+    memory.fetched.clear()
+    read = len(home.embedder.batches)
+    assert (await synced(home, source, memory)).report == SyncReport(pages=2)
+    for row in await home.library.documents.listed():
+        before = rows[row.name]
+        assert row == replace(before, url=f"https://host.example/trunk/{row.name}", born=row.born)
+    assert not memory.fetched and len(home.embedder.batches) == read
+    found = await home.library.knowledge.search("one", READERS, mode="sparse")
+    assert {hit.passage.url for hit in found.hits} == {"https://host.example/trunk/a.md"}
 
 
 @BOTH
@@ -328,6 +455,7 @@ class Memory:
     broken: set[str] = field(default_factory=set)
     half: bool = False
     ending: str = ""  # of a document's name, behind its page's
+    below: str = ""  # its pages' addresses are
     fetched: list[str] = field(default_factory=list)
 
     @asynccontextmanager
@@ -338,11 +466,14 @@ class Memory:
 
     @property
     def pages(self) -> Mapping[str, SourcePage]:
-        return {ref: SourcePage(ref, str(hash(text)), ref + self.ending) for ref, text in self.texts.items()}
+        return {
+            ref: SourcePage(ref, str(hash(text)), ref + self.ending, self.below + ref if self.below else None)
+            for ref, text in self.texts.items()
+        }
 
     @property
     def cursor(self) -> str:
-        return str(sorted(self.texts.items()))
+        return str((self.below, sorted(self.texts.items())))
 
     async def fetch(self, page: SourcePage) -> Fetched:
         self.fetched.append(page.ref)
