@@ -835,6 +835,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_an_address_that_has_changed_is_the_document_s_without_a_new_version",),
     ),
     (
+        "Sources: what was kept is the source's no more",
+        SYNC,
+        ("                    await self._documents.sign(document, KEPT)\n", "                    pass\n"),
+        (f"{TESTS}::test_what_was_kept_is_no_source_s_any_more_and_is_neither_replaced_nor_removed",),
+    ),
+    (
+        "Channels: words are not kept without the channel that they follow",
+        SOURCES,
+        ('        if keep and source.kind == "channel":\n', "        if False:\n"),
+        (f"{TALKS}::test_words_are_not_kept_without_the_channel_that_they_follow",),
+    ),
+    (
         "Sources: what is there again needs no word",
         SOURCES,
         ('if report.gone or source.state == "asks":', "if report.gone:"),

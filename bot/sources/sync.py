@@ -52,6 +52,7 @@ WhatIsGone = Literal["forget", "keep", ""]
 the source's no more; "": somebody has to say so."""
 
 SOURCE = "source:"  # before the id of a source, as an author
+KEPT = f"{SOURCE}kept"  # the author of documents that somebody has kept, and that are no source's any more
 
 
 @dataclass
@@ -274,6 +275,9 @@ class Sync:
         all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
         if self._word == "keep":
+            for document in had.values():
+                if await self._own(document):
+                    await self._documents.sign(document, KEPT)
             await self._store.drop(self._source.id, refs)
             return
         if many and self._word != "forget":

@@ -319,6 +319,21 @@ async def test_many_that_are_gone_can_be_kept_and_are_then_nobody_s(home: Home, 
     assert (report.gone, report.removed) == (0, 0)
 
 
+@BOTH
+async def test_what_was_kept_is_no_source_s_any_more_and_is_neither_replaced_nor_removed(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(3))
+    await home.follow(tree)
+    tree.write(page0_md=None, page1_md=None, page2_md=None)
+    await home.sync()
+    await home.sources.resume(EDITOR, "wiki", READERS, "keep")
+    tree.write(page0_md="# Page 0\n\nPier 0 is closed.\n", more_md="More.")
+    assert [ref for ref, _ in (await home.sync()).refused] == ["page0.md"]
+    assert await home.library.found("pier 0") == [f"Pier {n} is open." for n in range(3)]
+    assert await home.sources.remove(EDITOR, "wiki", READERS, keep=False) == 1
+    assert await home.names() == ["page0.md", "page1.md", "page2.md"]
+
+
 async def test_the_source_of_a_document_is_named_to_those_who_may_read_it(home: Home) -> None:
     tree = home.tree("folder")
     tree.write(**pages(1))
@@ -333,7 +348,9 @@ async def test_the_source_of_a_document_is_named_to_those_who_may_read_it(home: 
     assert await named(row.author, Readers(frozenset({"everyone"}))) == "a source that is shown to others"
     assert await named("U1", READERS) == ""
     await home.sources.remove(EDITOR, "wiki", READERS, keep=True)
-    assert await named(row.author, READERS) == "a source that has been removed"
+    (kept,) = await home.library.documents.listed(READERS)
+    assert kept == replace(row, author=kept.author) and kept.author != row.author
+    assert await named(kept.author, READERS) == await named(row.author, READERS) == "no source any more"
 
 
 async def test_a_few_that_are_gone_go(home: Home) -> None:
