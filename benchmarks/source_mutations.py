@@ -11,6 +11,8 @@ OTHERS = f"{TESTS}::test_what_somebody_else_added_under_the_same_name_stays"
 REPLACED = f"{TESTS}::test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back"
 LOCAL = f"{TESTS}::test_what_is_on_this_machine_is_followed_from_the_terminal_only"
 ADDRESSES = f"{TESTS}::test_addresses_that_do_more_than_name_a_repository_are_refused"
+ALIKE = f"{TESTS}::test_of_names_that_read_alike_each_page_keeps_its_own_document"
+TOO_BIG = f"{TESTS}::test_a_repository_that_was_too_big_is_followed_again_once_it_is_small"
 TALKS, SETTLED = "tests/adapters/test_channel_sources.py", "tests/bot/sources/test_channel.py"
 CHANNEL, FOLLOWED = "bot/sources/channel.py", "bot/store/followed.py"
 QUIET = f"{SETTLED}::test_a_thread_is_settled_after_a_quiet_day_up_to_there"
@@ -105,7 +107,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a repository's renames are known also while it waits for a word",
         GIT,
-        ("before = cursor or await self._git.commit(_FOLLOWED)", "before = cursor"),
+        ("if cursor else await self._git.commit(_FOLLOWED)", "if cursor else None"),
         (f"{TESTS}::test_a_page_that_is_renamed_and_changed_while_its_source_waits_for_a_word_keeps_its_document",),
     ),
     (
@@ -181,7 +183,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a name has nothing that is not seen",
         SYNC,
-        ("name = self._source, clean_name(page.name)", "name = self._source, page.name"),
+        ("plain = self._source, clean_name(page.name)", "plain = self._source, page.name"),
         (f"{TESTS}::test_a_name_does_nothing_to_a_terminal_or_a_reader",),
     ),
     (
@@ -195,6 +197,30 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         SYNC,
         ("if had is not None and await self._own(had):", "if False:"),
         (f"{TESTS}::test_a_page_with_another_name_keeps_its_document",),
+    ),
+    (
+        "Sources: of two names that read alike the page that has it keeps it",
+        SYNC,
+        ("self._holders.get(there.id) not in listed:", "True:"),
+        (ALIKE,),
+    ),
+    (
+        "Sources: of two names that are no UTF-8 each is one of its own",
+        "bot/sources/base.py",
+        ('.decode(errors="backslashreplace")', '.decode(errors="replace")'),
+        (f"{TESTS}::test_names_that_are_no_utf8_are_followed_each_as_one_of_its_own",),
+    ),
+    (
+        "Sources: a page that has a document takes no other for its name",
+        SYNC,
+        ("if before.document is None and self._holders", "if self._holders"),
+        (ALIKE,),
+    ),
+    (
+        "Sources: pages that have come to share a document get one each",
+        SYNC,
+        ("page.document is None or having[page.document] == 1 else UNREAD", "True else UNREAD"),
+        (f"{TESTS}::test_pages_that_share_a_document_get_one_each",),
     ),
     (
         "Sources: what is no date is none",
@@ -888,6 +914,75 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         GIT,
         ("            await self._git.drop_if_damaged()\n", ""),
         (f"{TESTS}::test_a_damaged_mirror_is_made_anew",),
+    ),
+    (
+        "Git: nothing but git finds a mirror damaged",
+        GIT,
+        (
+            "        with suppress(SourceError):\n            status",
+            "        with suppress(OSError):\n            status",
+        ),
+        (f"{TESTS}::test_only_git_itself_finds_a_mirror_damaged",),
+    ),
+    (
+        "Git: what speaks with no host needs none",
+        GIT,
+        ("_host(self.location) if remote else (None, 0)", "_host(self.location)"),
+        (f"{TESTS}::test_only_git_itself_finds_a_mirror_damaged",),
+    ),
+    (
+        "Git: what ended commands have left goes",
+        GIT,
+        ("        await asyncio.to_thread(_tidy, self._mirror)\n", ""),
+        (f"{TESTS}::test_what_ended_commands_have_left_in_a_mirror_holds_up_no_other",),
+    ),
+    (
+        "Git: a mirror is no larger than it may be",
+        GIT,
+        ("if fetching not in done or await asyncio.to_thread(_size, self._mirror) > MOST_BYTES:", "if False:"),
+        (TOO_BIG,),
+    ),
+    (
+        "Git: one that is too big is made anew",
+        GIT,
+        ("            await self._drop()  # it also", "            # it also"),
+        (TOO_BIG,),
+    ),
+    (
+        "Git: a branch that was pushed back has the days of its commits",
+        GIT,
+        (" and await self._git.is_ancestor(before, head)", ""),
+        (f"{TESTS}::test_a_page_of_a_branch_that_was_pushed_back_has_the_day_of_the_commit_that_is_there",),
+    ),
+    (
+        "Git: by ssh, too, what was looked at is what is reached",
+        GIT,
+        (" -o HostName={quoted(address)}", ""),
+        (f"{TESTS}::test_what_is_reached_by_ssh_is_the_address_that_was_looked_at",),
+    ),
+    (
+        "Git: a branch with another name is looked at",
+        GIT,
+        ('seen = f"{head} {ref}"', "seen = head"),
+        (f"{TESTS}::test_pages_of_a_branch_with_another_name_are_looked_at_again",),
+    ),
+    (
+        "Sources: an address that has changed is the document's",
+        SYNC,
+        ("                await self._readdressed(listing, known)\n", "                pass\n"),
+        (f"{TESTS}::test_an_address_that_has_changed_is_the_document_s_without_a_new_version",),
+    ),
+    (
+        "Sources: what was kept is the source's no more",
+        SYNC,
+        ("                    await self._documents.sign(document, KEPT)\n", "                    pass\n"),
+        (f"{TESTS}::test_what_was_kept_is_no_source_s_any_more_and_is_neither_replaced_nor_removed",),
+    ),
+    (
+        "Channels: words are not kept without the channel that they follow",
+        SOURCES,
+        ('        if keep and source.kind == "channel":\n', "        if False:\n"),
+        (f"{TALKS}::test_words_are_not_kept_without_the_channel_that_they_follow",),
     ),
     (
         "Sources: what is there again needs no word",

@@ -50,6 +50,10 @@ IF_MEANT = Text(
     en="If that is meant: kotae source resume {name} --forget; to keep their documents: --keep",
     ja="削除してよければ kotae source resume {name} --forget、残す場合は --keep を実行してください。",
 )
+IF_MEANT_IN_CHANNEL = Text(
+    en="If that is meant: kotae source resume {name} --forget",
+    ja="削除してよければ kotae source resume {name} --forget を実行してください。",
+)
 """Of a source."""
 
 STATES: Mapping[MissState, Text] = {

@@ -12,6 +12,7 @@ from retrieval.types import CollectionInfo, Found, Hit, SearchMetrics
 if TYPE_CHECKING:  # git and folders are not needed to show what is there
     from bot.sources.sources import SourceStatus
     from bot.sources.sync import SyncReport
+    from bot.store.followed import FollowedSource
 
 Json = dict[str, Any]
 
@@ -86,9 +87,9 @@ def source_json(one: "SourceStatus", language: Language) -> Json:
     }
 
 
-def sync_json(name: str, report: "SyncReport", language: Language) -> Json:
+def sync_json(source: "FollowedSource", report: "SyncReport", language: Language) -> Json:
     return {
-        "name": name,
+        **_fields(source, "name kind"),
         **_fields(report, "pages added replaced renamed removed gone"),
         "refused": _reasons(report.refused, language),
         "failed": _reasons(report.failed, language),

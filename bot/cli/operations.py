@@ -201,7 +201,8 @@ class Operations(ReadOperations):
     async def sync_source(self, name: str) -> Json:
         """Look at a source now, and say what has become of its pages."""
         report = await self._app.sources.sync(_TERMINAL, name, self._app.readers)
-        return views.sync_json(name, report, self._language)
+        source = (await self._app.sources.get(name, self._app.readers)).source
+        return views.sync_json(source, report, self._language)
 
     async def pause_source(self, name: str) -> Json:
         await self._app.sources.pause(_TERMINAL, name, self._app.readers)

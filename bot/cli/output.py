@@ -10,7 +10,7 @@ from datetime import datetime
 from agent.segmentation import in_one_line
 from bot.config.settings import Settings
 from bot.records import SHORT_ID
-from bot.texts import IF_MEANT, MANY_GONE, REASONS, SYNCED, TURN_OUTCOMES
+from bot.texts import IF_MEANT, IF_MEANT_IN_CHANNEL, MANY_GONE, REASONS, SYNCED, TURN_OUTCOMES
 from bot.views import Json
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
@@ -185,13 +185,18 @@ _SOURCE_STATES = {
         ja="{gone} ページがなくなりました: kotae source resume 名前 に --forget か --keep を付けてください",
     ),
 }
+_CHANNEL_ASKS = Text(
+    en="{gone} thread{gone: is|s are} gone: kotae source resume NAME --forget",
+    ja="{gone} 件のスレッドがなくなりました: kotae source resume 名前 に --forget を付けてください",
+)
 
 
 def sources(found: Json, language: Language) -> None:
     """The list; under it why pages are no documents, and why a source could not be seen."""
     rows, notes = [], []
     for one in found["sources"]:
-        state = _SOURCE_STATES[one["state"]].to(language, gone=one["gone"])
+        asks_a_channel = (one["state"], one["kind"]) == ("asks", "channel")
+        state = (_CHANNEL_ASKS if asks_a_channel else _SOURCE_STATES[one["state"]]).to(language, gone=one["gone"])
         checked = _moment(one["checked_at"]) if one["checked_at"] else "–"
         rows.append((*_cells(one, "name kind collection pages"), checked, state))
         notes += [f"{one['name']}: {one['trouble']}"] if one["trouble"] else []
@@ -206,7 +211,7 @@ def synced(report: Json, language: Language) -> None:
     for page in (*report["refused"], *report["failed"]):
         say(f"{page['page']}  —  {page['reason']}")
     if report["gone"]:
-        for words in (MANY_GONE, IF_MEANT):
+        for words in (MANY_GONE, IF_MEANT_IN_CHANNEL if report["kind"] == "channel" else IF_MEANT):
             say(words.to(language, gone=report["gone"], name=report["name"]))
 
 

@@ -169,7 +169,11 @@ def resume(
     keep: Annotated[
         bool,
         typer.Option(
-            "--keep", help=_("Keep the documents of pages that are gone.", "なくなったページの文書を残します。")
+            "--keep",
+            help=_(
+                "Keep the documents of pages that are gone (not a channel's).",
+                "なくなったページの文書を残します（チャンネルを除く）。",
+            ),
         ),
     ] = False,
 ) -> None:
@@ -182,7 +186,10 @@ def resume(
 @source_cli.command(help=_("Stop following a source, and forget its documents.", "同期をやめ、その文書を削除します。"))
 def remove(
     name: Name,
-    keep: Annotated[bool, typer.Option("--keep", help=_("Keep its documents.", "文書は残します。"))] = False,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help=_("Keep its documents (not a channel's).", "文書は残します（チャンネルを除く）。")),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     kept = Text(

@@ -135,6 +135,11 @@ def follow_renames(pages: dict[str, SourcePage], known: Mapping[str, FollowedPag
             pages[ref] = replace(page, was=was)
 
 
+def ref_of(path: bytes) -> str:
+    """A path as it can be kept, another one for each: bytes that are no UTF-8 are written out, as in `caf\\xe9.md`."""
+    return path.replace(b"\\", rb"\\").decode(errors="backslashreplace")
+
+
 def shown(ref: str) -> str:
     """As people may see it: whoever names a file may mean a terminal with it."""
     return clean_line(ref, 1_000)

@@ -22,6 +22,10 @@ STATES = {
         ja="確認待ち: {gone} ページが一度になくなりました。文書を削除しますか、残しますか？",
     ),
 }
+_ASKS_A_CHANNEL = Text(
+    en="waits: {gone} thread{gone: is|s are} gone at once. Forget them?",
+    ja="確認待ち: {gone} 件のスレッドが一度になくなりました。文書を削除しますか？",
+)
 _ABOUT = Text(
     en="{kind} · {pages} page{pages:|s} in {collection} · {state}",
     ja="{kind} · {collection} に {pages} ページ · {state}",
@@ -51,7 +55,7 @@ def source_row(one: SourceStatus, now: datetime, language: Language) -> CardRow:
 def details(one: SourceStatus, now: datetime, language: Language) -> list[str]:
     """A source's facts, each a line: its trouble and pages that are no documents last."""
     source = one.source
-    state = STATES[source.state].to(language, gone=source.gone)
+    state = _state(source).to(language, gone=source.gone)
     kind, collection = KINDS[source.kind].to(language), shortened(source.collection, TEXT)
     lines = [_ABOUT.to(language, kind=kind, pages=one.pages, collection=collection, state=state)]
     lines.append(checked(source.checked_at, now, language))
@@ -82,5 +86,10 @@ def synced(name: str, report: SyncReport, language: Language) -> str:
 
 def troubles(found: Sequence[FollowedSource]) -> tuple[tuple[str, Text], ...]:
     """The names of those that need somebody, and why: they fail, or wait for a word."""
-    asking = [(one.name, filled(STATES["asks"], gone=str(one.gone))) for one in found if one.state == "asks"]
+    asking = [(one.name, filled(_state(one), gone=str(one.gone))) for one in found if one.state == "asks"]
     return (*((one.name, one.trouble) for one in found if one.trouble is not None), *asking)
+
+
+def _state(source: FollowedSource) -> Text:
+    """What a channel's threads said is not kept without it."""
+    return _ASKS_A_CHANNEL if source.state == "asks" and source.kind == "channel" else STATES[source.state]

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,6 +22,8 @@ from bot.sources.base import (
     SourceListing,
     SourcePage,
     follow_renames,
+    ref_of,
+    shown,
 )
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
@@ -53,12 +56,13 @@ class FolderSource:
         pages: dict[str, SourcePage] = {}
         for file in local_files(self._path):
             if file.unseen:  # what is in it would seem to be gone
-                raise SourceError(_UNREADABLE, path=str(self._path / file.name), why=str(file.refusal))
-            name = self._wanted.name(file.name)
+                raise SourceError(_UNREADABLE, path=shown(str(self._path / file.name)), why=str(file.refusal))
+            path = os.fsencode(file.name)
+            ref, name = ref_of(path), self._wanted.name(path.decode(errors="backslashreplace"))
             if name is None or file.refusal is not None:
                 continue
-            version = _version(file, known.get(file.name, UNREAD).version)
-            found[file.name], pages[file.name] = file, SourcePage(file.name, version, name)
+            version = _version(file, known.get(ref, UNREAD).version)
+            found[ref], pages[ref] = file, SourcePage(ref, version, name)
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
         follow_renames(pages, known)

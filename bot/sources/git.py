@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote as quoted
 from urllib.parse import SplitResult, quote, urlsplit
 
 from bot.sources.addresses import resolved
@@ -31,6 +32,7 @@ from bot.sources.base import (
     SourceListing,
     SourcePage,
     follow_renames,
+    ref_of,
 )
 from bot.store.followed import FollowedPage
 from bot.waiting import beside
@@ -115,23 +117,25 @@ class GitSource:
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         ref, head = await self._head()
-        if head == cursor:
+        seen = f"{head} {ref}"
+        if seen == cursor:
             yield None
             return
         try:
             # without a cursor, what the last look has seen is not done yet
-            before = cursor or await self._git.commit(_FOLLOWED)
+            before = cursor.partition(" ")[0] if cursor else await self._git.commit(_FOLLOWED)
             await self._git.fetch(ref)
-            before = before and await self._git.commit(before)  # None: the branch was pushed anew
+            before = before and await self._git.commit(before)
             listed = await self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", head)
             pages, too_long = await asyncio.to_thread(self._pages, listed, ref)
             follow_renames(pages, known)  # also where git does not know from what, as after a forced push
             for new, old in (await self._renames(before, head)).items():
                 if new in pages and new not in known and old in known and old not in pages:
                     pages[new] = replace(pages[new], was=old)
-            dates = await self._dates(before if cursor else None, head)
+            went_on = cursor and before and await self._git.is_ancestor(before, head)  # no: the branch was pushed anew
+            dates = await self._dates(before if went_on else None, head)
             async with self._git.running("cat-file", "--batch", stdin=asyncio.subprocess.PIPE) as blobs:
-                yield SourceListing(pages, partial(_fetched, blobs, dates, too_long), head)
+                yield SourceListing(pages, partial(_fetched, blobs, dates, too_long), seen)
         except SourceError:
             await self._git.drop_if_damaged()
             raise
@@ -148,18 +152,17 @@ class GitSource:
         return chosen[1] if chosen else asked, head[1]
 
     def _pages(self, listed: bytes, ref: str) -> tuple[dict[str, SourcePage], Collection[str]]:
-        """By path; and the blobs that are longer than a page may be."""
+        """By ref; and the blobs that are longer than a page may be."""
         web = web_address(self._location, ref.removeprefix("refs/heads/"))
         pages: dict[str, SourcePage] = {}
         too_long = set()
         for entry in re.finditer(rb"[^\0]+", listed):
-            about, _, path_bytes = entry.group().partition(b"\t")
+            about, _, path = entry.group().partition(b"\t")
             mode, kind, blob, size = about.decode().split()
-            path = path_bytes.decode(errors="replace")
-            name = self._wanted.name(path)
+            ref, name = ref_of(path), self._wanted.name(path.decode(errors="backslashreplace"))
             if kind == "blob" and mode in ("100644", "100755") and name is not None:
                 url = web + quote(path) if web else None
-                pages[path] = SourcePage(path, blob, name, url)
+                pages[ref] = SourcePage(ref, blob, name, url)
                 if int(size) > ParsingLimits().file:
                     too_long.add(blob)
             if len(pages) > MOST_PAGES:
@@ -167,21 +170,21 @@ class GitSource:
         return pages, too_long
 
     async def _renames(self, before: str | None, head: str) -> dict[str, str]:
-        """New path → old one, as git tells by what they say."""
+        """New ref → old one, as git tells by what they say."""
         if before is None:
             return {}
         told = await self._git.run("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--name-status", before, head)
-        parts = [part.decode(errors="replace") for part in told.split(b"\0")]
+        parts = [ref_of(part) for part in told.split(b"\0")]
         return {parts[at + 2]: parts[at + 1] for at in range(0, len(parts) - 2, 3)}
 
     async def _dates(self, before: str | None, head: str) -> dict[str, str]:
-        """The day of each path's last commit: of those since `before`, if any."""
+        """The day of each ref's last commit: of those since `before`, if any."""
         which = f"{before}..{head}" if before is not None else head
         told = await self._git.run("log", "--format=%x01%cs", "--name-only", "-z", "--no-renames", which, "--")
         dates: dict[str, str] = {}
         day = ""
-        for part in told.decode(errors="replace").split("\0"):
-            text = part.strip("\n")
+        for part in told.split(b"\0"):
+            text = ref_of(part).strip("\n")
             if text.startswith("\x01"):
                 day, _, text = text[1:].partition("\n")
             if text.strip("\n"):
@@ -199,6 +202,7 @@ class _Git:
         self._access = access
 
     async def fetch(self, ref: str) -> None:
+        await asyncio.to_thread(_tidy, self._mirror)
         if not (self._mirror / "HEAD").exists():
             self._mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             await self.run("init", "--bare", "--quiet", "--template=", "--", str(self._mirror))
@@ -206,9 +210,11 @@ class _Git:
         fetch = self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
         async with beside(fetch) as fetching, beside(self._too_big()) as size:
             done, _ = await asyncio.wait({size, fetching}, return_when=asyncio.FIRST_COMPLETED)
-            if size in done:
-                raise SourceError(TOO_BIG, n=MOST_BYTES >> 20)
-            await fetching
+            if fetching in done:
+                await fetching
+        if fetching not in done or await asyncio.to_thread(_size, self._mirror) > MOST_BYTES:
+            await self._drop()  # it also holds what the repository has got rid of
+            raise SourceError(TOO_BIG, n=MOST_BYTES >> 20)
         await self._pack()
 
     async def _pack(self) -> None:
@@ -226,25 +232,37 @@ class _Git:
         except SourceError:
             return None
 
+    async def is_ancestor(self, earlier: str, later: str) -> bool:
+        return (await self._run("merge-base", "--is-ancestor", earlier, later))[0] == 0
+
     async def drop_if_damaged(self) -> None:
-        """So that the next look begins a new mirror: a disk that was full, or lost power, leaves halves of files."""
-        try:
-            await self.run("fsck", "--no-dangling", "--no-progress", seconds=FETCH_SECONDS)
-        except SourceError:
-            log.warning("a mirror is damaged, and is made anew")
-            await asyncio.to_thread(shutil.rmtree, self._mirror, ignore_errors=True)
+        """So that the next look begins a new mirror: a disk that was full, or lost power, leaves halves of files. Only
+        git itself can tell, by its status."""
+        with suppress(SourceError):
+            status, _, _ = await self._run("fsck", "--no-dangling", "--no-progress", seconds=FETCH_SECONDS)
+            if status > 0 and self._mirror.exists():
+                log.warning("a mirror is damaged, and is made anew")
+                await self._drop()
+
+    async def _drop(self) -> None:
+        await asyncio.to_thread(shutil.rmtree, self._mirror, ignore_errors=True)
 
     async def run(self, *command: str, seconds: float = LOOK_SECONDS) -> bytes:
         """Run a command; returns its output. Raises SourceError."""
+        status, out, err = await self._run(*command, seconds=seconds)
+        if status:
+            raise SourceError(_FAILED, why=_reason(err, self._access.tokens.values()))
+        return out
+
+    async def _run(self, *command: str, seconds: float = LOOK_SECONDS) -> tuple[int, bytes, bytes]:
+        """Its status, output and complaints. Raises SourceError where it did not come to an end."""
         async with self.running(*command) as process:
             try:
                 async with asyncio.timeout(seconds):
                     out, err = await _said(process, self._bounds.output)
             except TimeoutError:
                 raise SourceError(_TIMEOUT, n=round(seconds)) from None
-        if process.returncode:
-            raise SourceError(_FAILED, why=_reason(err, self._access.tokens.values()))
-        return out
+        return process.returncode or 0, out, err
 
     @asynccontextmanager
     async def running(
@@ -255,9 +273,9 @@ class _Git:
         if program is None:
             raise SourceError(NO_GIT)
         where = ["--git-dir", str(self._mirror)] if (self._mirror / "HEAD").exists() else []
-        pipe = asyncio.subprocess.PIPE
+        pipe, env = asyncio.subprocess.PIPE, await self._environment(remote=command[0] in ("ls-remote", "fetch"))
         process = await asyncio.create_subprocess_exec(
-            program, *where, *command, stdin=stdin, stdout=pipe, stderr=pipe, env=await self._environment(), cwd="/"
+            program, *where, *command, stdin=stdin, stdout=pipe, stderr=pipe, env=env, cwd="/"
         )
         try:
             yield process
@@ -268,8 +286,9 @@ class _Git:
             with suppress(OSError):
                 await process.wait()
 
-    async def _environment(self) -> dict[str, str]:
-        """Settings by the environment, which other users of this machine cannot read as they can a command line."""
+    async def _environment(self, *, remote: bool) -> dict[str, str]:
+        """Settings by the environment, which other users of this machine cannot read as they can a command line.
+        `remote`: for a command that speaks with the host."""
         given = {name: os.environ[name] for name in ("PATH", "HOME", "SSH_AUTH_SOCK", "TMPDIR") if name in os.environ}
         fixed = {
             "GIT_TERMINAL_PROMPT": "0",
@@ -295,10 +314,12 @@ class _Git:
             ("pack.windowMemory", "64m"),
             ("safe.directory", "*"),
         ]
-        host, port = _host(self.location)
+        host, port = _host(self.location) if remote else (None, 0)
         if host is not None and not self._access.private:
             address = await resolved(host, port)
             config.append(("http.curloptResolve", f"{host}:{port}:{address}"))
+            known_as = host if port == 22 else f"[{host}]:{port}"  # in ssh's known_hosts
+            fixed["GIT_SSH_COMMAND"] += f" -o HostName={quoted(address)} -o HostKeyAlias={quoted(known_as)}"
         if host is not None and (token := self._access.tokens.get(host)) and self.location.startswith("https://"):
             secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
             config.append((f"http.https://{host}/.extraHeader", f"Authorization: Basic {secret}"))
@@ -369,6 +390,14 @@ def _reason(said: bytes, secrets: Collection[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "…")
     return clean_line(text, 300)
+
+
+def _tidy(mirror: Path) -> None:
+    """Take away what commands that were ended have left: halves of packs, which stay for ever, and locks."""
+    for path in mirror.rglob("*"):
+        if path.name.startswith(("tmp_", ".tmp-")) or path.suffix == ".lock":
+            with suppress(OSError):
+                path.unlink()
 
 
 def _size(folder: Path) -> int:

@@ -28,7 +28,7 @@ from bot.sources.base import LOCAL, PageFilter, PageSource, PausedError, SourceE
 from bot.sources.channel import ChannelSource, FollowedChannels, location_of
 from bot.sources.folder import NO_FOLDER, FolderSource
 from bot.sources.git import GitAccess, GitSource, check_branch, check_location
-from bot.sources.sync import SOURCE, Progress, Sync, SyncReport, WhatIsGone, author_of
+from bot.sources.sync import KEPT, SOURCE, Progress, Sync, SyncReport, WhatIsGone, author_of
 from bot.sources.website import WebsiteSource, check_address
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
@@ -48,7 +48,7 @@ SIDE_BY_SIDE = 8  # sources that are synced at a time, beside channels
 BACKOFF, LONGEST_BACKOFF = 60, 6 * 3600  # seconds after a failure, doubled with each
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 
-_ENDED = Text(en="a source that has been removed", ja="削除された同期元")
+_ENDED = Text(en="no source any more", ja="なし（同期を終えた文書）")
 _OTHERS = Text(en="a source that is shown to others", ja="ほかの人に公開されている同期元")
 _EDITORS = Text(en="Only an editor can change sources.", ja="同期元を変更できるのは編集者だけです。")
 _BAD_NAME = Text(
@@ -66,6 +66,10 @@ _EVERY = Text(
 _BROKEN = Text(
     en="Something went wrong on my side; the log has the reason.",
     ja="こちらの問題で失敗しました。理由はログにあります。",
+)
+_NO_KEEP = Text(
+    en="What people said in a channel cannot be kept without its source: nobody could take it back any more.",
+    ja="チャンネルでの発言は、同期元なしでは残せません。発言した人が取り下げられなくなるためです。",
 )
 _BUSY = Text(en="“{name}” is being synced already.", ja="「{name}」はすでに同期中です。")
 
@@ -225,19 +229,23 @@ class Sources:
         await self._turn(actor, name, readers, "paused", "source pause")
 
     async def resume(self, actor: Actor, name: str, readers: Readers, gone: WhatIsGone = "") -> None:
-        """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's."""
+        """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's. Raises
+        SourceError for what cannot be kept."""
+        await self._keeps(actor, name, readers, keep=gone == "keep")
         source = await self._turn(actor, name, readers, "on", f"source resume {gone}".strip())
         if source.state == "asks" and gone:
             await self._sync(source, gone=gone, whole=True)
 
     async def remove(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> int:
-        """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many."""
-        self._as_editor(actor)
-        source = await self._named(name, readers)
+        """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many. Raises
+        SourceError for what cannot be kept."""
+        source = await self._keeps(actor, name, readers, keep=keep)
         async with self._alone(source):
             theirs = [row for row in await self._documents.listed(readers) if row.author == author_of(source)]
-            if not keep:
-                for row in theirs:
+            for row in theirs:
+                if keep:
+                    await self._documents.sign(row.id, KEPT)
+                else:
                     await self._knowledge.forget(row.id)
             await self._store.remove(source.id, self._trace(actor, "source remove", source, "kept" if keep else ""))
             await asyncio.to_thread(shutil.rmtree, self._file(source, ".git"), ignore_errors=True)
@@ -257,6 +265,14 @@ class Sources:
         await self._store.turn(source.id, state, due_at=due, trace=trace)
         self._stirred.set()
         return replace(source, due_at=due, cursor=None if state == "on" else source.cursor)
+
+    async def _keeps(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> FollowedSource:
+        """A channel's words follow those who said them, and who may read it: without it they are not kept."""
+        self._as_editor(actor)
+        source = await self._named(name, readers)
+        if keep and source.kind == "channel":
+            raise SourceError(_NO_KEEP)
+        return source
 
     def _as_editor(self, actor: Actor) -> None:
         if role(actor, self._settings) != "editor":

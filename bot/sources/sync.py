@@ -5,13 +5,17 @@ Source: sources.md §2.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import PurePath
 from typing import Literal
 
 from bot.access import person
 from bot.knowledge.documents import KnowledgeBase
+from bot.records import DocumentRow
 from bot.sources.base import (
     GONE,
     UNREAD,
@@ -48,6 +52,7 @@ WhatIsGone = Literal["forget", "keep", ""]
 the source's no more; "": somebody has to say so."""
 
 SOURCE = "source:"  # before the id of a source, as an author
+KEPT = f"{SOURCE}kept"  # the author of documents that somebody has kept, and that are no source's any more
 
 
 @dataclass
@@ -94,11 +99,12 @@ class Sync:
         self._now = clock()
         self._readers = Readers(frozenset({source.scope}))
         self._added: set[str] = set()  # documents
+        self._holders: dict[str, str] = {}  # by document, the page whose it is
         self.report = SyncReport()
 
     async def run(self, followed: PageSource) -> str | None:
         """Returns the cursor of the next look. What it did is in `report`."""
-        known = await self._store.pages(self._source.id)
+        known = _apart(await self._store.pages(self._source.id))
         whole = self._word or any(map(self._stopped, known.values()))
         cursor = None if whole else self._source.cursor
         async with followed.look(cursor, known) as listing:
@@ -108,7 +114,10 @@ class Sync:
             self.report.pages = len(listing.pages)
             if self._by_page:
                 known = await self._store.pages(self._source.id)  # its look has found more of them
+            self._holders = {page.document: ref for ref, page in known.items() if page.document is not None}
             await self._renamed(listing, known)
+            if not self._by_page:
+                await self._readdressed(listing, known)
             wanted = [page for page in listing.pages.values() if not self._done(page, known.get(page.ref, UNREAD))]
             for number, page in enumerate(wanted):
                 self._progress(number, len(wanted))
@@ -138,20 +147,36 @@ class Sync:
                 continue
             if before.document is not None and await self._own(before.document):
                 try:
-                    await self._knowledge.rename_document(before.document, page.name, page.url, self._readers)
-                except RAGToolError as error:  # the name is somebody's: the new page is refused, the old one goes
+                    name, _ = await self._named(page, before, listing.pages)
+                    await self._knowledge.rename_document(before.document, name, page.url, self._readers)
+                except RAGToolError as error:  # somebody was faster: the new page is refused, the old one goes
                     log.info("a page could not be renamed: %s", error)
                     continue
+                self._holders[before.document] = page.ref
                 self.report.renamed += 1
             await self._store.note(self._source.id, page.ref, before)
             await self._store.drop(self._source.id, [page.was])
             known[page.ref] = known.pop(page.was)
 
+    async def _readdressed(self, listing: Listing, known: dict[str, FollowedPage]) -> None:
+        """A page at another address, as after a branch was renamed, says what it said."""
+        urls = {page.document: listing.pages[ref].url for ref, page in known.items() if ref in listing.pages}
+        for row in await self._rows() if any(urls.values()) else ():
+            if row.url != urls.get(row.id, row.url):
+                await self._knowledge.rename_document(row.id, row.name, urls[row.id], self._readers)
+
+    async def _rows(self) -> list[DocumentRow]:
+        """The documents that are the source's own."""
+        listed = await self._documents.listed(self._readers, collection=self._source.collection)
+        return [row for row in listed if row.author == author_of(self._source)]
+
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage) -> None:
         fetched, document, refusal = Fetched(None), before.document, None
         try:
             fetched = await listing.fetch(page)
-            document = await self._taken(page, before, fetched)
+            document = await self._taken(page, before, fetched, listing.pages)
+            if document is not None:
+                self._holders[document] = page.ref
         except PageRefusedError as error:  # what it said last stays, as long as the page is there
             refusal, fetched = error.said, replace(fetched, again=fetched.again or error.again)
             self.report.refused.append((shown(page.ref), refusal))
@@ -169,13 +194,14 @@ class Sync:
     async def _note(self, page: SourcePage, before: FollowedPage, noted: FollowedPage) -> None:
         await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
 
-    async def _taken(self, page: SourcePage, before: FollowedPage, fetched: Fetched) -> str | None:
+    async def _taken(
+        self, page: SourcePage, before: FollowedPage, fetched: Fetched, listed: Collection[str]
+    ) -> str | None:
         """The document of a page, if it is one now. Raises PageRefusedError where it can be none."""
         if fetched.data is None:
             await self._forget(before.document)
             return None
-        source, name = self._source, clean_name(page.name)
-        there = await self._documents.find(source.collection, source.scope, name)
+        source, (name, there) = self._source, await self._named(page, before, listed)
         if there is not None and there.author != author_of(source):
             raise PageRefusedError(_TAKEN, name=name, collection=source.collection)
         date = fetched.changed_at or (there.changed_at if there is not None else None)
@@ -201,6 +227,22 @@ class Sync:
                 await self._documents.own(verdict.document_id, who)
         return verdict.document_id
 
+    async def _named(
+        self, page: SourcePage, before: FollowedPage, listed: Collection[str]
+    ) -> tuple[str, DocumentRow | None]:
+        """The name of a page's document, and what has it now. Two pages may have names that read alike: another page's
+        that is there stays that one's, and one that has a document keeps it, under the next number."""
+        source, plain = self._source, clean_name(page.name)
+        short, suffix = clean_name(page.name, 380), PurePath(plain).suffix  # there is room for a number
+        for number in count(1):
+            name = plain if number == 1 else clean_name(f"{short.removesuffix(suffix)} ({number}){suffix}")
+            there = await self._documents.find(source.collection, source.scope, name)
+            if there is None or there.id == before.document:
+                break
+            if before.document is None and self._holders.get(there.id) not in listed:
+                break
+        return name, there
+
     async def _moved(self, listing: Listing, gone: Sequence[FollowedPage]) -> None:
         """A newer page that says what one says that is gone is that one, at another place: a website does not tell.
         Until all is done it counts as not read."""
@@ -208,8 +250,7 @@ class Sync:
             return
         pages = await self._store.pages(self._source.id)
         there = {page.document: ref for ref, page in pages.items() if ref in listing.pages}
-        listed = await self._documents.listed(self._readers, collection=self._source.collection)
-        rows = [row for row in listed if row.author == author_of(self._source)]
+        rows = await self._rows()
         copies = {(row.markdown, row.title): row for row in rows if row.id in there}
         left = {page.document for page in gone} - there.keys()
         for row in (row for row in rows if row.id in left):
@@ -234,6 +275,9 @@ class Sync:
         all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
         if self._word == "keep":
+            for document in had.values():
+                if await self._own(document):
+                    await self._documents.sign(document, KEPT)
             await self._store.drop(self._source.id, refs)
             return
         if many and self._word != "forget":
@@ -260,3 +304,9 @@ class Sync:
         """Whether its reading was stopped, and may be tried again by now; a thread is due by itself."""
         due = page.due_at is not None and page.due_at <= self._now
         return due and page.refusal is not None and not self._by_page
+
+
+def _apart(pages: Mapping[str, FollowedPage]) -> dict[str, FollowedPage]:
+    """Pages with one document, as those of one name once had, are read anew: each gets its own."""
+    having = Counter(page.document for page in pages.values() if page.document is not None)
+    return {ref: page if page.document is None or having[page.document] == 1 else UNREAD for ref, page in pages.items()}

@@ -109,6 +109,10 @@ class Documents:
         owned = update(documents).where(documents.c.id == document_id).values(owner=owner)
         return bool(await execute(self._engine, owned))
 
+    async def sign(self, document_id: str, author: str) -> None:
+        """From now on it is by this author."""
+        await execute(self._engine, update(documents).where(documents.c.id == document_id).values(author=author))
+
     async def keeps(self, markdown: str) -> bool:
         """Whether some document still needs the kept Markdown at this address, or an answer that is to be checked."""
         needed = (

@@ -281,11 +281,27 @@ async def test_many_threads_that_are_gone_wait_for_a_word(tmp_path: Path) -> Non
         here.now.later(days=8)
         assert (await here.sync()).gone == 45
         assert (await here.source()).state == "asks" and len(await here.documents()) == 50
+        with pytest.raises(SourceError, match="cannot be kept without its source"):
+            await bot.sources.resume(EDITOR, "talk", PUBLIC, "keep")
+        assert (await here.source()).state == "asks"
         await here.fake.edits([*here.fake.world.messages][99][1], "Edited while it waits.")
         await here.heard()
         await bot.sources.resume(EDITOR, "talk", PUBLIC, "forget")
         left = await here.documents()
         assert len(left) == 5 and "Edited while it waits." in left["Question 49?"]
+
+
+@EACH
+async def test_words_are_not_kept_without_the_channel_that_they_follow(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        with pytest.raises(SourceError) as refused:
+            await bot.sources.remove(EDITOR, "talk", PUBLIC, keep=True)
+        assert "cannot be kept" in refused.value.said.en and "残せません" in refused.value.said.ja
+        assert (await here.source()).state == "on" and len(await here.documents()) == 1
+        assert await bot.sources.remove(EDITOR, "talk", PUBLIC, keep=False) == 1
 
 
 @EACH

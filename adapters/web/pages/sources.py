@@ -96,7 +96,8 @@ class _Sources:
         with ui.row():
             if source.state == "asks":
                 self._button(name, _FORGET, "forget", lambda: self._sources.resume(who, name, readers, "forget"))
-                self._button(name, _KEEP, "keep", lambda: self._sources.resume(who, name, readers, "keep"))
+                if source.kind != "channel":
+                    self._button(name, _KEEP, "keep", lambda: self._sources.resume(who, name, readers, "keep"))
             elif source.state == "paused":
                 self._button(name, _RESUME, "resume", lambda: self._sources.resume(who, name, readers))
             else:

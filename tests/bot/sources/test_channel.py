@@ -1,10 +1,14 @@
 """The part of a thread that is settled, how it reads, and what it counts for. Source: sources.md §1 (channel)."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import pytest
 
 from agent.grounding.check import Checked
 from agent.grounding.disclosure import disclosed
 from agent.tools import as_result
+from bot.cli import output
 from bot.logs import Redactor
 from bot.sources.channel import Said, Thread, settled, written
 from bot.types import Actor
@@ -25,6 +29,23 @@ def part(*messages: Said, after: float = 1_000.0, without: tuple[str, ...] = ())
     now = BEGUN + timedelta(hours=after)
     found, again = settled(Thread(messages[0].id, messages), without, now, lambda actor: actor.role == "editor")
     return [one.id for one in found], None if again is None else (again - BEGUN) / timedelta(hours=1)
+
+
+def test_what_is_gone_of_it_is_not_offered_to_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = dict.fromkeys(("pages", "added", "replaced", "renamed", "removed"), 0)
+    row = {"name": "talk", "collection": "talk", "pages": 5, "state": "asks", "checked_at": None, "trouble": None}
+    languages: tuple[tuple[Literal["en", "ja"], str], ...] = (("en", "keep"), ("ja", "残す"))
+    for language, kept in languages:
+        for kind in ("channel", "git"):
+            report: dict[str, Any] = {"name": "talk", "kind": kind, **counts, "gone": 45, "refused": [], "failed": []}
+            output.synced(report, language)
+            output.sources({"sources": [row | report]}, language)
+            told = capsys.readouterr().out
+            assert (
+                "45" in told
+                and told.count("--forget") == 2
+                and (kept in told, "--keep" in told) == (kind == "git",) * 2
+            )
 
 
 def test_a_thread_is_settled_after_a_quiet_day_up_to_there() -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import hashlib
 import os
+import random
 import shutil
+import sys
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,13 +18,14 @@ import pytest
 
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
+from bot.sources import git as git_module
 from bot.sources import sources as sources_module
 from bot.sources.addresses import public
 from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
 from bot.sources.folder import FolderSource
 from bot.sources.git import GitAccess, GitBounds, GitSource
 from bot.sources.sources import EVERY, NewSource, Sources
-from bot.sources.sync import Sync
+from bot.sources.sync import Sync, SyncReport
 from bot.store.audit import Audit
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Actor, Upload
@@ -120,6 +123,89 @@ async def test_a_damaged_mirror_is_made_anew(home: Home) -> None:
     assert (report.replaced, report.removed) == (1, 1)
 
 
+def mirror_of(home: Home) -> Path:
+    (mirror,) = home.folder.glob("home/sources/*.git")
+    return mirror
+
+
+async def test_what_ended_commands_have_left_in_a_mirror_holds_up_no_other(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_module, "MOST_BYTES", 2**20)
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    await home.follow(tree)
+    mirror = mirror_of(home)
+    left = [
+        mirror / "objects/pack/tmp_pack_a",
+        mirror / "objects/pack/.tmp-1-pack-b.pack",
+        mirror / "objects/tmp_obj_c",
+    ]
+    for path in left:
+        path.write_bytes(bytes(2**20))
+    left.append(mirror / "refs/heads/followed.lock")
+    left[-1].touch()
+    tree.write(a_md="Two.")
+    assert (await home.sync()).replaced == 1
+    assert not any(path.exists() for path in left)
+
+
+async def test_a_repository_that_was_too_big_is_followed_again_once_it_is_small(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_module, "MOST_BYTES", 2**20)
+    tree = home.tree("git")
+    tree.write(a_md="One.", b_md="Two.")
+    await home.follow(tree)
+    tree.write(a_md="One, too.", big_bin=random.Random(7).randbytes(2**21))
+    for _ in range(2):
+        with pytest.raises(SourceError, match="more than 1 MiB"):
+            await home.sync()
+        assert [*home.folder.glob("home/sources/*")] == []
+    assert await home.library.found("one") == ["One."] and len(await home.names()) == 2
+    tree.git("reset", "--quiet", "--hard", "HEAD~1")
+    tree.write(b_md="Two, too.")
+    report = await home.sync()
+    assert (report.added, report.replaced, report.removed) == (0, 1, 0)
+
+
+async def test_only_git_itself_finds_a_mirror_damaged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    await home.follow(tree)
+    mirror = mirror_of(home)
+    away = GitSource("https://127.0.0.1/x", PageFilter(), branch="", mirror=mirror, access=GitAccess({}))
+    with pytest.raises(SourceError, match="address of your own network"):
+        await away._git.fetch("refs/heads/main")
+    await away._git.drop_if_damaged()
+    assert mirror.exists()
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(home.folder))
+        await away._git.drop_if_damaged()
+    assert mirror.exists()
+    (mirror / "refs/heads/followed").write_text("0" * 7 + "1" * 33 + "\n")
+    await away._git.drop_if_damaged()  # and asks nobody for the host's address
+    assert not mirror.exists()
+
+
+async def test_what_is_reached_by_ssh_is_the_address_that_was_looked_at(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As getaddrinfo(3) has it, 134744072 is 8.8.8.8."""
+    program, said = home.folder / "bin" / "ssh", home.folder / "said"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >>{said}\nexit 255\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    for location in ("git@134744072:team/wiki", "ssh://git@134744072:2222/team/wiki"):
+        source = GitSource(location, PageFilter(), branch="", mirror=home.folder / "m.git", access=GitAccess({}))
+        with pytest.raises(SourceError, match="git could not read"):
+            await source.look(None, {}).__aenter__()
+    first, second = said.read_text().splitlines()
+    assert "-o HostName=8.8.8.8 -o HostKeyAlias=134744072 " in first
+    assert "-o HostName=8.8.8.8 -o HostKeyAlias=[134744072]:2222 " in second
+
+
 @BOTH
 async def test_what_is_there_again_needs_no_word(home: Home, kind: str) -> None:
     tree = home.tree(kind)
@@ -146,6 +232,48 @@ async def test_a_page_has_its_last_commit_s_day_and_its_address_at_the_host(home
     await home.sync()
     dates = {row.name: row.changed_at for row in await home.library.documents.listed()}
     assert dates == {"harbour.md": "2026-06-01", "boats.md": "2026-05-04"}
+
+
+async def test_a_page_of_a_branch_that_was_pushed_back_has_the_day_of_the_commit_that_is_there(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.", b_md="Two.")
+    await home.follow(tree)
+    tree.day = date(2026, 6, 7)
+    tree.write(a_md="One, too.")
+    await home.sync()
+    tree.git("reset", "--quiet", "--hard", "HEAD~1")
+    assert (await home.sync()).replaced == 1
+    assert {row.changed_at for row in await home.library.documents.listed()} == {"2026-03-01"}
+
+
+async def test_pages_of_a_branch_with_another_name_are_looked_at_again(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    source = repository(home, tree)
+    async with source.look(None, {}) as listing:
+        assert listing is not None
+    async with source.look(listing.cursor, {}) as same:
+        assert same is None
+    tree.git("branch", "-m", "main", "trunk")
+    async with source.look(listing.cursor, {}) as renamed:
+        assert renamed is not None and renamed.cursor != listing.cursor
+
+
+async def test_an_address_that_has_changed_is_the_document_s_without_a_new_version(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "One.", "b.md": "Two."}, below="https://host.example/main/")
+    await synced(home, source, memory)
+    rows = {row.name: row for row in await home.library.documents.listed()}
+    memory.below = "https://host.example/trunk/"
+    memory.fetched.clear()
+    read = len(home.embedder.batches)
+    assert (await synced(home, source, memory)).report == SyncReport(pages=2)
+    for row in await home.library.documents.listed():
+        before = rows[row.name]
+        assert row == replace(before, url=f"https://host.example/trunk/{row.name}", born=row.born)
+    assert not memory.fetched and len(home.embedder.batches) == read
+    found = await home.library.knowledge.search("one", READERS, mode="sparse")
+    assert {hit.passage.url for hit in found.hits} == {"https://host.example/trunk/a.md"}
 
 
 @BOTH
@@ -191,6 +319,21 @@ async def test_many_that_are_gone_can_be_kept_and_are_then_nobody_s(home: Home, 
     assert (report.gone, report.removed) == (0, 0)
 
 
+@BOTH
+async def test_what_was_kept_is_no_source_s_any_more_and_is_neither_replaced_nor_removed(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(3))
+    await home.follow(tree)
+    tree.write(page0_md=None, page1_md=None, page2_md=None)
+    await home.sync()
+    await home.sources.resume(EDITOR, "wiki", READERS, "keep")
+    tree.write(page0_md="# Page 0\n\nPier 0 is closed.\n", more_md="More.")
+    assert [ref for ref, _ in (await home.sync()).refused] == ["page0.md"]
+    assert await home.library.found("pier 0") == [f"Pier {n} is open." for n in range(3)]
+    assert await home.sources.remove(EDITOR, "wiki", READERS, keep=False) == 1
+    assert await home.names() == ["page0.md", "page1.md", "page2.md"]
+
+
 async def test_the_source_of_a_document_is_named_to_those_who_may_read_it(home: Home) -> None:
     tree = home.tree("folder")
     tree.write(**pages(1))
@@ -205,7 +348,9 @@ async def test_the_source_of_a_document_is_named_to_those_who_may_read_it(home: 
     assert await named(row.author, Readers(frozenset({"everyone"}))) == "a source that is shown to others"
     assert await named("U1", READERS) == ""
     await home.sources.remove(EDITOR, "wiki", READERS, keep=True)
-    assert await named(row.author, READERS) == "a source that has been removed"
+    (kept,) = await home.library.documents.listed(READERS)
+    assert kept == replace(row, author=kept.author) and kept.author != row.author
+    assert await named(kept.author, READERS) == await named(row.author, READERS) == "no source any more"
 
 
 async def test_a_few_that_are_gone_go(home: Home) -> None:
@@ -327,6 +472,7 @@ class Memory:
     broken: set[str] = field(default_factory=set)
     half: bool = False
     ending: str = ""  # of a document's name, behind its page's
+    below: str = ""  # its pages' addresses are
     fetched: list[str] = field(default_factory=list)
 
     @asynccontextmanager
@@ -337,11 +483,14 @@ class Memory:
 
     @property
     def pages(self) -> Mapping[str, SourcePage]:
-        return {ref: SourcePage(ref, str(hash(text)), ref + self.ending) for ref, text in self.texts.items()}
+        return {
+            ref: SourcePage(ref, str(hash(text)), ref + self.ending, self.below + ref if self.below else None)
+            for ref, text in self.texts.items()
+        }
 
     @property
     def cursor(self) -> str:
-        return str(sorted(self.texts.items()))
+        return str((self.below, sorted(self.texts.items())))
 
     async def fetch(self, page: SourcePage) -> Fetched:
         self.fetched.append(page.ref)
@@ -847,6 +996,91 @@ async def test_a_name_does_nothing_to_a_terminal_or_a_reader(home: Home, kind: s
     tree.commit()
     report = await home.sync()
     assert (report.added, report.replaced) == (0, 1)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have names of Unicode only")
+@BOTH
+async def test_names_that_are_no_utf8_are_followed_each_as_one_of_its_own(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    names = (b"caf\xe9.md", b"caf\xe8.md", rb"caf\xe9.md")
+    for name in names:
+        (tree.path / os.fsdecode(name)).write_text(f"Pier {names.index(name)}.")
+    tree.write(harbour_md="Pier nine.")
+    report = await home.follow(tree)
+    assert (report.added, report.replaced, report.refused, report.failed) == (4, 0, [], [])
+    assert await home.library.found("pier") == ["Pier 0.", "Pier 1.", "Pier 2.", "Pier nine."]
+    (source,) = await home.store.listed()
+    assert {*await home.store.pages(source.id)} == {r"caf\xe9.md", r"caf\xe8.md", r"caf\\xe9.md", "harbour.md"}
+    moved = {row.name: row.id for row in await home.library.documents.listed()}
+    tree.move(os.fsdecode(b"caf\xe8.md"), "pier.md")
+    assert (await home.sync()).renamed == 1
+    assert {row.name: row.id for row in await home.library.documents.listed()}["pier.md"] == moved[r"caf\xe8.md"]
+
+
+async def told(home: Home) -> dict[str, str]:
+    """What the documents say, by name."""
+    rows = await home.library.documents.listed()
+    return {row.name: (await home.library.knowledge.markdown(row)).strip() for row in rows}
+
+
+async def test_of_names_that_read_alike_each_page_keeps_its_own_document(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "One.", "\u200ba.md": "Two.", "a\u200b.md": "Three.", "b.md": "Four."})
+    report = (await synced(home, source, memory)).report
+    assert (report.added, report.replaced) == (4, 0)
+    said = {"a.md": "One.", "a (2).md": "Two.", "a (3).md": "Three.", "b.md": "Four."}
+    assert await told(home) == said
+    memory.texts |= {"\u200ba.md": "Two, too.", "a\u200b.md": "Three, too."}
+    await synced(home, source, memory)
+    said |= {"a (2).md": "Two, too.", "a (3).md": "Three, too."}
+    assert await told(home) == said
+    del memory.texts["a.md"]
+    memory.texts["\u200ba.md"] = "Two still."  # while the first one is going
+    await synced(home, source, memory)
+    del said["a.md"]
+    said["a (2).md"] = "Two still."
+    assert await told(home) == said
+    ids = {row.name: row.id for row in await home.library.documents.listed()}
+    memory.texts |= {"a\u200b.md": "Three still.", "a.md": "One again."}
+    assert (await synced(home, source, memory)).report.added == 1
+    del said["a (3).md"]
+    assert await told(home) == said | {"a.md": "Three still.", "a (3).md": "One again."}  # a name that is free is taken
+    assert {row.name: row.id for row in await home.library.documents.listed()}["a.md"] == ids["a (3).md"]
+    assert (await synced(home, source, memory)).report == SyncReport(pages=4)
+
+
+@BOTH
+async def test_a_page_that_is_renamed_to_a_name_that_reads_alike_is_numbered(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(a_md="One.", b_md="Two.")
+    await home.follow(tree)
+    ids = {row.name: row.id for row in await home.library.documents.listed()}
+    tree.move("b.md", "a\u200b.md")
+    report = await home.sync()
+    assert (report.renamed, report.added, report.removed) == (1, 0, 0)
+    assert await told(home) == {"a.md": "One.", "a (2).md": "Two."}
+    tree.move("a.md", "c.md")
+    await home.sync()
+    tree.write(**{"a\u200b_md": "Two, too."})
+    await home.sync()
+    assert await told(home) == {"a.md": "Two, too.", "c.md": "One."}
+    assert {row.name: row.id for row in await home.library.documents.listed()} == {
+        "a.md": ids["b.md"],
+        "c.md": ids["a.md"],
+    }
+
+
+async def test_pages_that_share_a_document_get_one_each(home: Home) -> None:
+    source = await followed(home)
+    memory = Memory({"a.md": "One.", "b.md": "Two."})
+    await synced(home, source, memory)
+    pages = await home.store.pages(source.id)
+    (row,) = [row for row in await home.library.documents.listed() if row.name == "b.md"]
+    await home.library.knowledge.forget(row.id)
+    await home.store.note(source.id, "b.md", replace(pages["b.md"], document=pages["a.md"].document))
+    memory.texts["c.md"] = "Three."
+    await synced(home, source, memory)
+    assert await told(home) == {"a.md": "One.", "b.md": "Two.", "c.md": "Three."}
 
 
 async def test_a_page_with_another_name_keeps_its_document(home: Home) -> None:

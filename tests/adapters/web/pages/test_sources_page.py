@@ -1,13 +1,18 @@
 """Sources on their page: an editor adds, pauses and removes them, what is gone is asked about, and others only look."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from nicegui import ui
 
 from adapters.web.channel.rooms import MEMBERS, readers_of
 from adapters.web.visitor import Site
+from bot.records import AuditRecord
 from bot.sources.sources import NewSource
+from bot.store.followed import FollowedSource, FollowedSources
 from bot.types import Actor
+from retrieval.types import TEAM
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.hands import fill, press
 from tests.adapters.web.pages.waiting import sees
@@ -57,7 +62,7 @@ async def test_a_document_of_a_removed_source_says_so_in_words(visit: Visit, sit
     await user.should_see("Follows")
     await user.should_see("wiki")
     await site.app.sources.remove(EDITOR, "wiki", AKI, keep=True)
-    for language, said in (("en", "a source that has been removed"), ("ja", "削除された同期元")):
+    for language, said in (("en", "no source any more"), ("ja", "同期を終えた文書")):
         user = visit("aki", language=language)
         await user.open(f"/app/documents?document={row.id}")
         await user.should_see(said)
@@ -75,6 +80,19 @@ async def test_what_is_gone_is_asked_about(visit: Visit, site: Site, tmp_path: P
     press(user, "keep")
     await sees(user, "同期中")
     assert len(await site.app.data.documents.listed(AKI, collection="wiki")) == 3
+
+
+async def test_of_a_channel_what_is_gone_is_not_offered_to_be_kept(visit: Visit, site: Site) -> None:
+    now = datetime.now(UTC)
+    talk = FollowedSource("5" * 32, "talk", "channel", "slack:C1", {}, "talk", TEAM, 300, "slack:U1", now, now)
+    store = FollowedSources(site.app.data.engine)
+    await store.add(replace(talk, state="asks", gone=3), AuditRecord("slack:U1", "source add", "talk", "on"))
+    for language, said in (("en", "3 threads are gone at once. Forget them?"), ("ja", "3 件のスレッドが一度に")):
+        user = visit("aki", language=language)
+        await user.open("/app/sources")
+        await user.should_see(said)
+        await user.should_see(marker="forget")
+        await user.should_not_see(marker="keep")
 
 
 async def test_a_repository_is_added_and_what_is_wrong_with_it_said(visit: Visit, site: Site) -> None:
