@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent.citations import marks
@@ -76,7 +77,7 @@ class ToolRunner:
             numbers = f": {', '.join(f'Result {n}' for n in result.numbers)}" if result.numbers else ""
             summary = f"{result.summary} ({_REPEATED.to(self._language)})"
             content = result.content if result.failed else _AGAIN.format(numbers=numbers)
-            return ToolResult(content, summary, result.hits, result.numbers, result.failed)
+            return replace(result, content=content, summary=summary)
         work = group.create_task(self._call(tool, arguments))
         self._made[key] = work
         return await work

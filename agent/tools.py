@@ -139,7 +139,8 @@ def search_rag_knowledge_base(
             findings.firsts += numbers[:1]
             content, shown = format_for_model(found, numbers, told=findings.shown, confident=confident)
             findings.shown |= set(numbers[:shown])
-        return ToolResult(content, _summary(found, queries, language), found.hits[:shown], numbers[:shown])
+        summary, partly = _summary(found, queries, language), bool(found.failed)
+        return ToolResult(content, summary, found.hits[:shown], numbers[:shown], partly=partly)
 
     async def look(queries: Sequence[str], wanted: tuple[str, ...] | None) -> Found:
         try:

@@ -511,6 +511,14 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_a_row_with_all_that_is_asked_needs_less_to_be_sure",),
     ),
     Mutation(
+        "what words alone have found is not sure while meaning is away",
+        "agent/extractive/model.py",
+        (" and not partly\n", "\n"),
+        (
+            "tests/agent/extractive/test_model.py::test_what_was_found_by_words_alone_is_not_sure_while_meaning_is_away",
+        ),
+    ),
+    Mutation(
         "what is no row needs words and meaning that agree",
         "agent/extractive/model.py",
         ("in_row=fits is holds_all", "in_row=False"),

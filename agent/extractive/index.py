@@ -47,6 +47,10 @@ _NEAR = Text(
     en="The closest pages are:",
     ja="近いページはこちらです：",
 )
+_PARTLY = Text(
+    en="Part of the search was out of order, so there may be better ones; the closest pages found are:",
+    ja="検索の一部が使えない中で見つかった、近いページはこちらです（ほかにもあるかもしれません）：",
+)
 _BESIDE = Text(  # in one sentence that leads to what follows: the check would cite one that states something
     en="Another page says something about it, too; check which one applies:",
     ja="ほかのページにも関連する記載があるため、どちらが有効かご確認ください：",
@@ -116,10 +120,21 @@ class Shown:
         return [unit for excerpt in self.excerpts for _, unit in excerpt.lines]
 
 
-def written(closest: Sequence[Shown], language: Language, *, certainly: bool, beside: Sequence[Shown] = ()) -> str:
+def written(
+    closest: Sequence[Shown],
+    language: Language,
+    *,
+    certainly: bool,
+    partly: bool = False,
+    beside: Sequence[Shown] = (),
+) -> str:
     """The draft: a heading, for each question each passage's lines quoted under the page and section they are from, and
-    what the loop reads of its certainty; after what is sure also what `beside` it may say otherwise."""
-    blocks = [(_SAYS if certainly else _NEAR).to(language), *chain.from_iterable(map(_blocks, closest))]
+    what the loop reads of its certainty; after what is sure also what `beside` it may say otherwise. `partly`: only a
+    part of the search has found it."""
+    blocks = [
+        (_SAYS if certainly else _PARTLY if partly else _NEAR).to(language),
+        *chain.from_iterable(map(_blocks, closest)),
+    ]
     if beside:
         blocks += [_BESIDE.to(language), *chain.from_iterable(map(_blocks, beside))]
     found, surely = ("yes", "yes") if certainly else ("partly", "no")

@@ -134,12 +134,14 @@ class ExtractiveModel:
         seen = [look for look in looks if look]
         if not seen:
             return NOTHING.to(language), NO_ANSWER, ()
-        certainly = len(seen) == len(looks) and all(look.certainly for look in seen)
+        # What is found by words alone looks as if meaning agreed.
+        partly = any(result.partly for _, result in turn.done)
+        certainly = len(seen) == len(looks) and all(look.certainly for look in seen) and not partly
         beside = [look.beside for look in seen if look.beside] if certainly else []
         closest = [look.closest for look in seen]
         shown = sum(len(one.excerpts) for one in closest)
         thought = FOUND["sure" if certainly else "near"].to(language, count=shown)
-        return thought, written(closest, language, certainly=certainly, beside=beside), ()
+        return thought, written(closest, language, certainly=certainly, partly=partly, beside=beside), ()
 
     async def _looks(self, turn: _Turn) -> list[_Look | None]:
         """The lines for each of its questions."""

@@ -62,6 +62,7 @@ class ToolResult:
     hits: tuple[Hit, ...] = ()
     numbers: tuple[int, ...] = ()  # the n of “Result n”, one a hit; what [n] in an answer refers to
     failed: bool = False
+    partly: bool = False  # a part of the search was out of order: there may be better passages
 
 
 @dataclass(frozen=True, slots=True)

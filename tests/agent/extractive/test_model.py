@@ -31,7 +31,7 @@ from agent.tools import SearchFunction
 from retrieval.i18n import Language, Text
 from retrieval.sparse import SparseEncoder
 from retrieval.text import language_of
-from retrieval.types import CollectionInfo, EmbeddingError, Found, Hit, Passage, SearchMetrics
+from retrieval.types import Branch, CollectionInfo, EmbeddingError, Found, Hit, Passage, SearchMetrics
 from tests.fakes.scripted import ScriptedModel
 
 ENCODER = SparseEncoder()
@@ -92,12 +92,14 @@ class Library:
 class Scored:
     """A search that finds these passages, each with its relevance and what it holds of the question."""
 
-    def __init__(self, *found: tuple[Passage, float, float]) -> None:
+    def __init__(self, *found: tuple[Passage, float, float], failed: tuple[Branch, ...] = ()) -> None:
+        self.failed = failed
         self.hits = tuple(Hit(one, {"words": 1.0}, relevance, held) for one, relevance, held in found)
 
     async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
         count = len(self.hits)
-        return Found(self.hits, SearchMetrics(queries[0], "", 1.0, count, count, 0.8, (), None, datetime.now(UTC)))
+        metrics = SearchMetrics(queries[0], "", 1.0, count, count, 0.8, (), None, datetime.now(UTC))
+        return Found(self.hits, metrics, failed=self.failed)
 
 
 async def turn(
@@ -812,6 +814,21 @@ async def test_an_outage_of_the_search_is_no_miss() -> None:
     ask = Ask("経費精算の期限は？", "ja", (), (HANDBOOK,))
     events = [event async for event in Agent(model, broken).run(ask)]
     assert answer(events).outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("経費精算の期限はいつですか？", "検索の一部が使えない中で見つかった"),
+        ("How long do refunds take?", "Part of the search was out of order"),
+    ],
+)
+async def test_what_was_found_by_words_alone_is_not_sure_while_meaning_is_away(question: str, said: str) -> None:
+    text = "経費精算の期限は30日以内です。\n\nRefunds take 30 days."
+    page = passage("expenses.md", text, collection="handbook")
+    assert not answer(await turn(question, Scored((page, 0.9, 1.0)))).unsure
+    last = answer(await turn(question, Scored((page, 0.9, 1.0), failed=("dense",))))
+    assert last.unsure and said in last.text and "30" in last.text
 
 
 async def test_lines_are_chosen_by_words_when_meaning_cannot_be_compared() -> None:
