@@ -91,5 +91,5 @@ def troubles(found: Sequence[FollowedSource]) -> tuple[tuple[str, Text], ...]:
 
 
 def _state(source: FollowedSource) -> Text:
-    """What a channel's threads said is not kept without it."""
+    """The state in words: whatever a channel's threads said is not kept without it."""
     return _ASKS_A_CHANNEL if source.state == "asks" and source.kind == "channel" else STATES[source.state]

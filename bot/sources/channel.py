@@ -114,7 +114,8 @@ class ChannelHistory(Protocol):
         ...
 
     async def readers(self, channel: str) -> tuple[Place, Audience]:
-        """Who reads a channel, whether the bot is in it or not; where the platform does not say, they are unknown."""
+        """The place of a channel and its readers, whether the bot is in it or not; unknown where the platform does not
+        say."""
         ...
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
@@ -374,8 +375,8 @@ class FollowedChannels:
         return ChannelSource(self, replace(source, scope=scope), here)
 
     async def _narrow(self, source: FollowedSource, move: Callable[[str], Awaitable[None]]) -> None:
-        """What was for the team is for those who read a channel that is not public any more, or that the platform does
-        not show: it may have become private, or be gone."""
+        """Let what was for the team be for those who read a channel that is not public any more, or that the platform
+        does not tell of: it may have become private, or be gone."""
         platform, _, channel = source.location.partition(":")
         with suppress(ConnectionError):
             place, audience = await self.history(platform).readers(channel)
