@@ -28,7 +28,6 @@ from bot.cli.runtime import (
     do,
     finish,
     log_to_stderr,
-    readable,
     settings_or_exit,
     show,
     with_database,
@@ -36,7 +35,7 @@ from bot.cli.runtime import (
 )
 from bot.cli.runtime import words as _
 from bot.config.settings import unknown_names
-from retrieval.i18n import Text
+from retrieval.i18n import Text, readable
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
@@ -246,14 +245,15 @@ def ask(
 
     async def work(home: "Operations | Owner") -> int:
         where = _readable(collections)
-        await home("check", model=model, strategy=strategy, collections=where)
+        with_, how = model and readable(model), strategy and readable(strategy)
+        await home("check", model=with_, strategy=how, collections=where)
         outcome = await ask_once(
             home.turns,
             question,
             settings,
             as_json=as_json,
-            model=model,
-            strategy=strategy,
+            model=with_,
+            strategy=how,
             collections=where,
         )
         return {"answered": ANSWERED, "unknown": UNANSWERED, "declined": UNANSWERED}.get(outcome, FAILED)

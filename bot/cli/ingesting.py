@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from bot.cli import output
-from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, complain, readable, settings_or_exit, with_home
+from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, complain, settings_or_exit, with_home
 from bot.cli.runtime import words as _
 from bot.views import Json
+from retrieval.i18n import readable
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations

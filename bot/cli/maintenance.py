@@ -6,6 +6,7 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
+from urllib.parse import quote
 
 import typer
 
@@ -248,7 +249,7 @@ def backup(
 
     async def through(owner: "Owner") -> int:
         """Only the owner can read the index, where the pairs of questions and answers are."""
-        return tell(await owner("backup", path=str(target.absolute())))
+        return tell(await owner("backup", path=quote(os.fsencode(target.absolute()))))
 
     async def alone(lock: int | None) -> int:
         log_to_stderr(settings)

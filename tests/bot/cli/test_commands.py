@@ -294,6 +294,10 @@ def test_one_server_and_one_collection_are_lists_too(tmp_path: Path) -> None:
     assert kotae("documents", "--json", home=tmp_path / "home", **one).document == {"documents": []}
 
 
+def test_a_home_of_nobody_is_a_folder_that_is_not_there(tmp_path: Path, warm: Warm) -> None:
+    assert "~nosuchuser" in warm("source", "add", "folder", "~nosuchuser/x", home=tmp_path / "home").complaint(1)
+
+
 def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path, warm: Warm) -> None:
     (tmp_path / "file").write_text("")
     for command in ("documents", "chat"):

@@ -107,6 +107,8 @@ COMMANDS: list[list[str]] = [
     ["ask", "When do ships moor at pier seven?", "--json", "--collection", "港湾", "--model", "extractive"],
     ["ask", "What did the zoo in Reykjavik charge in 1987?", "--json"],
     ["ask", "x", "--model", "nope:x"],
+    ["ask", "x", "--model", "\udcff"],
+    ["ask", "x", "--strategy", "\udcff"],
     ["ask", "x", "--collection", "nope"],
     ["unanswered"],
     ["unanswered", "--json"],
@@ -144,7 +146,8 @@ COMMANDS: list[list[str]] = [
     ["digest", "--json"],
     ["backup", "TAKEN"],
     ["backup", "NOWHERE"],
-    ["backup", "TAKEN", "--json"],
+    ["backup", "TAKEN"],
+    ["backup", "NO TEXT", "--json"],
 ]
 _CHANGING = re.compile(
     r"""\b[0-9a-f]{32}\b | \b[0-9a-f]{8}$ | \d{4}-\d\d-\d\d[T ]?[\d:.+]* | [\d.]+[ ]/[ ][\d.]+[ ]m?s\b
@@ -171,6 +174,9 @@ def shown(
     monkeypatch.setenv("KOTAE_HOME", str(home))
     found, answer = [], ""
     taught = str(next(folder.parent.glob("Q&A*")))
+    taken, no_text = folder.parent / "taken.tar.gz", os.fsdecode(os.fsencode(folder.parent) + b"/\xff.tar.gz")
+    for copy in (taken, Path(no_text)):
+        copy.unlink(missing_ok=True)
     shrinking = folder.parent / "shrinking"
     shrinking.mkdir(exist_ok=True)
     for name in ("stays.md", "goes.md", "goes too.md"):
@@ -179,7 +185,9 @@ def shown(
         stands_for = {"PAGES": str(folder), "EXPORT": str(home / "export"), "TAUGHT": taught, "ANSWER": answer}
         stands_for |= {
             "SHRINKING": str(shrinking),
-            "TAKEN": str(folder.parent / "taken.tar.gz"),
+            "LONG": str(folder.parent / "long"),
+            "TAKEN": str(taken),
+            "NO TEXT": no_text,
             "NOWHERE": "/nowhere/it",
         }
         arguments = [_filled(one, stands_for) for one in command]
@@ -216,6 +224,7 @@ def test_every_command_shows_the_same_through_the_owner_as_alone(
         assert here == there, command
     statuses = [status for status, _, _ in alone]
     assert {0, 1, 2, 3} == set(statuses) and statuses[0] == 0
+    assert Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.tar.gz")).exists() and "\ufffd.tar.gz" in alone[-1][1]
 
 
 def test_reasons_are_in_the_language_of_the_command(shared: Owner, far_home: Path) -> None:
