@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -47,6 +48,8 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.config.settings import Settings
     from bot.doctor.findings import Finding, Remark
 
+
+log = logging.getLogger(__name__)
 
 BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
 
@@ -156,11 +159,19 @@ def run(
 async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event, *, alone: bool) -> None:
     """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's
     too."""
-    await terminal.run(app.bot)
-    if alone and (terminal.interactive or terminal.used):
-        stopped.set()
-    elif terminal.interactive:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopped.set)  # the channel had it
+    try:
+        await terminal.run(app.bot)
+    except Exception:
+        if alone and (terminal.interactive or terminal.used):
+            raise
+        log.exception("the terminal's channel ended")
+    finally:
+        if terminal.interactive:  # the channel had Ctrl-C; now it does what SIGTERM does
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGINT, signal.raise_signal, signal.SIGTERM)
+        if alone and (terminal.interactive or terminal.used):
+            stopped.set()
+    if terminal.interactive and not stopped.is_set():
         output.say(_("The bot keeps running; Ctrl-C stops it.", "ボットは動き続けます。Ctrl-C で終了します。"))
 
 
