@@ -287,7 +287,9 @@ def _readable(names: list[str] | None) -> tuple[str, ...] | None:
     )
 )
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help=_("Files and folders.", "ファイルやフォルダーです。"))],
+    paths: Annotated[
+        list[Path], typer.Argument(readable=False, help=_("Files and folders.", "ファイルやフォルダーです。"))
+    ],
     collection: InCollection = None,
     scope: InScope = TEAM,
     prune: Annotated[
@@ -495,7 +497,10 @@ def metrics(
     as_json: AsJson = False,
     export: Annotated[
         Path | None,
-        typer.Option(help=_("Write every search as JSON lines.", "検索ごとの計測値を JSON Lines で書き出します。")),
+        typer.Option(
+            readable=False,
+            help=_("Write every search as JSON lines.", "検索ごとの計測値を JSON Lines で書き出します。"),
+        ),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help=_("Forget the measurements.", "計測値を消します。"))] = False,
 ) -> None:
@@ -526,10 +531,11 @@ def evaluate(
     folder: Annotated[
         Path,
         typer.Argument(
+            readable=False,
             help=_(
                 "corpus.jsonl, queries.jsonl, qrels/test.tsv",
                 "corpus.jsonl、queries.jsonl、qrels/test.tsv のフォルダーです。",
-            )
+            ),
         ),
     ],
     limit: Annotated[

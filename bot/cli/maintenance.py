@@ -171,10 +171,11 @@ def setup(
     manifest: Annotated[
         Path | None,
         typer.Option(
+            readable=False,
             help=_(
                 "Slack: write the app's manifest to this file, to paste it.",
                 "Slack アプリのマニフェストを貼り付け用にこのファイルへ書き出します。",
-            )
+            ),
         ),
     ] = None,
     no_browser: Annotated[
@@ -232,7 +233,10 @@ def setup(
 )
 def backup(
     target: Annotated[
-        Path, typer.Argument(help=_("A new file, or a folder for it.", "新しいファイルか、保存先のフォルダーです。"))
+        Path,
+        typer.Argument(
+            readable=False, help=_("A new file, or a folder for it.", "新しいファイルか、保存先のフォルダーです。")
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -268,7 +272,9 @@ def backup(
         "バックアップを空のホームに復元し、インデックスを作り直します。",
     )
 )
-def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "バックアップのファイルです。"))]) -> None:
+def restore(
+    source: Annotated[Path, typer.Argument(readable=False, help=_("The backup.", "バックアップのファイルです。"))],
+) -> None:
     from bot.app import make_embedder
     from bot.operations.restore import restore as bring_back
 

@@ -1,5 +1,6 @@
 """The contract for programs and the first minutes of a newcomer, through real processes."""
 
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,11 @@ from tests.bot.config.test_settings import DISCORD
 from tests.bot.program import PROGRAM, ROOT, Process, Warm, environment, kotae
 
 HIT = {"collection", "document", "chunk", "relevance", "scores"}
+OBEYING = (  # root reads what its mode forbids, unless it has given that away
+    ["setpriv", *(f"--{which}=-dac_override,-dac_read_search" for which in ("bounding-set", "inh-caps"))]
+    if os.geteuid() == 0
+    else []
+)
 EVENTS: dict[str, set[str]] = {
     "thought": {"text"},
     "tool_call": {"name", "arguments"},
@@ -247,6 +253,28 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
         *(("port", "everyone", f"{name}.md") for name in "abcde"),
         *(("port", "team", f"{name}.md") for name in ("b", "d", "f", "only")),
     ]
+
+
+def test_what_may_not_be_read_has_its_own_verdict(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    (folder / "closed").mkdir(parents=True)
+    for name in ("harbour.md", "mine.md", "closed/in it.md"):
+        (folder / name).write_text("# Harbour\n\nShips moor at pier seven.\n")
+    for name in ("mine.md", "closed"):
+        (folder / name).chmod(0)
+    paths = [folder / name for name in ("harbour.md", "mine.md", "closed/in it.md", "x" * 300)]
+    env = environment(tmp_path / "home", LANG="ja_JP.UTF-8")
+    done = subprocess.run([*OBEYING, *PROGRAM, "ingest", "--json", *paths], env=env, cwd=ROOT, capture_output=True)
+    score = subprocess.run([*OBEYING, *PROGRAM, "evaluate", folder / "closed"], env=env, cwd=ROOT, capture_output=True)
+    (folder / "closed").chmod(0o700)
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["status"], one.get("reason", "")) for one in told] == [
+        ("added", ""),
+        *[("refused", "開けません: アクセス権がありません")] * 2,
+        ("refused", "開けません: 名前が長すぎます"),
+    ]
+    assert score.returncode == 2 and "アクセス権がありません" in score.stderr.decode()
 
 
 # -- refusals in words ----------------------------------------------------------------------------------------------

@@ -83,6 +83,9 @@ def pages(tmp_path: Path) -> Path:
     (folder / "harbour.md").write_text(HARBOUR)
     (folder / "港.txt").write_bytes("灯台の点検は毎月10日に行います。".encode("cp932"))
     (folder / "mail.eml").write_text("Subject: no")
+    long = tmp_path / "long" / ("d" * 200) / ("e" * 250)
+    long.mkdir(parents=True)
+    (long / "deep.md").write_text("# Diving\n\nDivers come up slowly.\n")
     (tmp_path / "Q&A: Where do ships moor?.json").write_bytes(written(["Where do ships moor?"], "At pier seven."))
     return folder
 
@@ -93,6 +96,8 @@ COMMANDS: list[list[str]] = [
     ["ingest", "PAGES", "--collection", "port"],
     ["ingest", "PAGES", "--collection", "port", "--json"],
     ["ingest", "PAGES/mail.eml", "PAGES/gone.md"],
+    ["ingest", "LONG", "--json"],
+    ["ingest", "PAGES/harbour.md", "--collection", "c" * 500],
     ["documents"],
     ["documents", "--json", "--collection", "port"],
     ["documents", "--collection", "nope"],
