@@ -175,10 +175,10 @@ async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event,
         output.say(_("The bot keeps running; Ctrl-C stops it.", "ボットは動き続けます。Ctrl-C で終了します。"))
 
 
-async def _add_sample(app: "Application", *, quiet: bool = False) -> None:
+async def _add_sample(app: "Application") -> None:
     """A home that nobody has used yet gets a sample handbook, so that there is something to ask about."""
     if await app.wants_sample():
-        with output.progress(quiet=quiet) as show:
+        with output.progress() as show:
             await app.add_sample(
                 lambda done, total: show(_("Adding a sample handbook", "サンプル資料を追加"), done, total)
             )
@@ -228,7 +228,8 @@ def chat(as_json: AsJson = False) -> None:
         from adapters.web.server.server import serving
 
         quiet = as_json or not (sys.stdin.isatty() and sys.stdout.isatty())
-        await _add_sample(app, quiet=as_json)
+        if not quiet:  # somebody sits there, and sees that it is one
+            await _add_sample(app)
         async with app.looked_after(), serving(app):
             if not quiet:
                 output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)

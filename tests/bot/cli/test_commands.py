@@ -141,6 +141,13 @@ def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
     assert question not in open_turns(sample_home)
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_new_home_that_nobody_looks_at_stays_empty(tmp_path: Path, warm: Warm, more: tuple[str, ...]) -> None:
+    done = warm("chat", *more, home=tmp_path / "home", lines="Hello!\n")
+    assert done.returncode == 0 and "Hello! Ask me" in done.stdout
+    assert warm("documents", "--json", home=tmp_path / "home").document == {"documents": []}
+
+
 def test_the_sample_is_added_once_and_described_in_the_language_spoken(sample_home: Path, warm: Warm) -> None:
     documents = warm("documents", "--json", home=sample_home).document["documents"]
     pages = sorted(path.relative_to(ROOT / "bot/sample").as_posix() for path in (ROOT / "bot/sample").glob("*/*.md"))
