@@ -350,7 +350,11 @@ async def test_damaged_archives_are_refused(tmp_path: Path) -> None:
     bad, new = tmp_path / "bad", tmp_path / "new"
     for wrong in (b"", b"not an archive at all", data[: len(data) // 2], data[:200], gzip.compress(b"x" * 5000)):
         bad.write_bytes(wrong)
-        await refused(bad, new)
+        said = (await refused(bad, new)).text("ja")
+        assert any(
+            why in said
+            for why in ("（gzip 形式ではありません）", "（途中で切れているか、展開できません）", "一覧がありません")
+        )
     unpacked = bytearray(gzip.decompress(data))
     place = unpacked.rindex(b"The harbour plan")
     unpacked[place : place + 3] = b"Her"
@@ -421,7 +425,7 @@ async def test_a_database_that_is_damaged_newer_or_without_its_texts_is_refused(
         copied.execute("UPDATE documents SET markdown = ? WHERE name = 'plan.md'", ("0" * 64,))
         copied.commit()
     error = await refused(repacked(good, bad, **{"kotae.db": snapshot.read_bytes()}), new)
-    assert "1 documents without their text" in error.text("en")
+    assert "1 document without its text" in error.text("en")
     with closing(sqlite3.connect(snapshot)) as copied:
         copied.execute("UPDATE alembic_version SET version_num = '9999'")
         copied.commit()
