@@ -10,6 +10,10 @@ UNKNOWN = Text(en="I could not find any information about this.", ja="情報が�
 CLOSEST = Text(en=" The closest page is {page}.", ja="最も近いページは「{page}」です。")
 LOOKED_IN = Text(en=" I searched: {names}.", ja="検索したコレクション: {names}。")
 NO_DOCUMENTS = Text(en=" There are no documents yet that can be read here.", ja="ここで読める文書はまだありません。")
+NONE_CHOSEN = Text(
+    en=" The collections that are chosen to be searched here have no documents that can be read.",
+    ja="ここで検索するように選ばれたコレクションに、読める文書がありません。",
+)
 RECORDED = Text(
     en=" Your question has been noted so that somebody who knows can answer it.",
     ja="ご質問は未回答として記録しましたので、詳しい方に届けます。",
@@ -64,14 +68,19 @@ _REASONS = {
 
 
 def unknown(
-    language: Language, searched: tuple[str, ...] | None, *, closest: str = "", reaches_team: bool = True
+    language: Language,
+    searched: tuple[str, ...] | None,
+    *,
+    closest: str = "",
+    reaches_team: bool = True,
+    chosen: bool = False,
 ) -> str:
     """Not found, the page that comes closest, and here is where I looked; what becomes of the question is said only
-    where somebody sees it. `searched` None: there is nothing that could be."""
+    where somebody sees it. `searched` None: there is nothing that could be, in all collections or in those `chosen`."""
     page = CLOSEST.to(language, page=closest) if closest else ""
     where = LOOKED_IN.to(language, names=("、" if language == "ja" else ", ").join(searched)) if searched else ""
     if searched is None:
-        where = NO_DOCUMENTS.to(language)
+        where = (NONE_CHOSEN if chosen else NO_DOCUMENTS).to(language)
     return UNKNOWN.to(language) + page + where + (RECORDED.to(language) if reaches_team else "")
 
 

@@ -103,7 +103,8 @@ class RunConfig:
 
     `search` and `read` are bound to what the asker's readers may read. `confident` is the relevance from which a match
     is fair. `judge`: who decides what code can neither prove nor refute; the model itself when None. `general`: answer
-    from general knowledge, labelled, when the documents do not answer. `today`: the date where the asker is.
+    from general knowledge, labelled, when the documents do not answer. `chosen`: the asker's collections are those that
+    were chosen, by a setting or for the question, not all. `today`: the date where the asker is.
     """
 
     model: ChatModel
@@ -111,6 +112,7 @@ class RunConfig:
     fallback: ChatModel | None = None
     judge: ChatModel | None = None
     general: bool = False
+    chosen: bool = False
     confident: float = CONFIDENT
     read: ReadFunction | None = None
     still_readable: StillReadable | None = None
@@ -418,7 +420,13 @@ class Run:
         closest = next((_linked(hits[n].passage) for n in (*cited, *firsts) if n in hits), "")
         searched = tuple(self.findings.searched)
         there = searched if searched or self.ask.collections else None
-        text = outcomes.unknown(self.ask.language, there, closest=closest, reaches_team=self.ask.reaches_team)
+        text = outcomes.unknown(
+            self.ask.language,
+            there,
+            closest=closest,
+            reaches_team=self.ask.reaches_team,
+            chosen=self._config.chosen,
+        )
         if self._config.general and self._failure is None:
             general = await self._from_general_knowledge()
             if general:

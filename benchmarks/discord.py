@@ -28,7 +28,8 @@ import psutil  # type: ignore[import-untyped]
 from benchmarks.homes import percentile
 from benchmarks.slack import LATENCY, PATIENCE, QUESTIONS, Report, TimedModel
 from tests.adapters.discord.program import named
-from tests.bot.program import ROOT, environment, kotae
+from tests.adapters.terminal.pseudo_terminal import first_start
+from tests.bot.program import ROOT, environment
 from tests.crash.chat_nursery import Asked as Doomed
 from tests.crash.chat_nursery import Nursery, check_database, interrupted, open_turns
 from tests.crash.discord_life import POINTS
@@ -222,8 +223,7 @@ async def measure(names: Sequence[str], seconds: float) -> int:
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        made = await asyncio.to_thread(kotae, "chat", home=home)
-        assert made.returncode == 0, made.stderr
+        await asyncio.to_thread(first_start, home)
         for name in names:
             print(f"\n{name}: {LOADS[name].__doc__}\n\n| | measured | limit | |\n|---|---|---|---|")
             async with running(home, seconds) as bench:

@@ -31,7 +31,8 @@ from aiohttp import web
 
 from benchmarks.homes import SAMPLE, percentile
 from bot.cli.remote import Owner, reach
-from tests.bot.program import PROGRAM, ROOT, environment, kotae
+from tests.adapters.terminal.pseudo_terminal import first_start
+from tests.bot.program import PROGRAM, ROOT, environment
 from tests.fakes.openai import KEY, FakeOpenAI
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import slow
@@ -355,8 +356,7 @@ async def measure(names: Sequence[str], seconds: float) -> int:
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
-        made = await asyncio.to_thread(kotae, "chat", home=home)
-        assert made.returncode == 0, made.stderr
+        await asyncio.to_thread(first_start, home)
         for name in names:
             load = LOADS[name]
             more = {"KOTAE_CONCURRENCY": str(ROOM)} if name == "flood" else {}

@@ -521,6 +521,7 @@ async def running(
                 fallback=None if model is extractive else extractive,
                 judge=judge,
                 general=settings.fallback == "general",
+                chosen=within is not None,
                 confident=confident,
                 read=read,
                 still_readable=still_readable,

@@ -14,22 +14,38 @@ from typing import IO
 
 
 @contextmanager
-def replacing(path: Path, folder: Path | None = None) -> Iterator[IO[bytes]]:
+def replacing(path: Path, folder: Path | None = None, *, anew: bool = False) -> Iterator[IO[bytes]]:
     """A new file, mode 0600, that takes the place of `path` when the block ends, and is gone when it fails.
 
     `folder`, on the same disk, has it until then; None: the folder of `path`. Any number of writers may do this at
-    once: the last one to end stays. Blocks. Raises OSError."""
+    once: the last one to end stays. `anew`: it takes nobody's place; the first one stays, and the others raise
+    FileExistsError. Blocks. Raises OSError."""
     number, name = tempfile.mkstemp(prefix=".kotae-", suffix=".part", dir=folder or path.parent)  # 0600
     try:
         with os.fdopen(number, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        if anew:
+            _named_anew(Path(name), path)
+        else:
+            Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
     to_disk(path.parent)
+
+
+def _named_anew(file: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(file)
+    except FileExistsError:
+        raise
+    except OSError:  # a disk without links (FAT, some shares): the name is taken first
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        file.replace(path)
+    else:
+        file.unlink()
 
 
 def still(path: Path, opened: os.stat_result) -> bool:

@@ -3,6 +3,7 @@
 import errno
 import string
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Literal
 
 Language = Literal["ja", "en"]
@@ -26,7 +27,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 class Text:
     """One message to people, in both languages: `Text(en="…{name}…", ja="…{name}…")`.
 
-    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”. A value that is a Text is put in in its language.
+    `{n:one|many}` is the first when `n` is 1: “{n} file{n:|s}”. A value that is a Text is put in in its language, and a
+    path as it can be read.
     """
 
     en: str
@@ -34,8 +36,19 @@ class Text:
 
     def to(self, language: Language, **values: object) -> str:
         text = self.ja if language == "ja" else self.en
-        said = {name: value.to(language) if isinstance(value, Text) else value for name, value in values.items()}
+        said = {name: _put_in(value, language) for name, value in values.items()}
         return _counting.format(text, **said) if said else text
+
+
+def _put_in(value: object, language: Language) -> object:
+    if isinstance(value, Text):
+        return value.to(language)
+    return readable(str(value)) if isinstance(value, PurePath) else value
+
+
+def readable(text: str) -> str:
+    """Bytes of an argument or a file's name that are not UTF-8 become U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def filled(message: Text, **values: object) -> Text:

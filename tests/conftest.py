@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.bot.program import Warm, kotae
+from tests.adapters.terminal.pseudo_terminal import first_start
+from tests.bot.program import Warm
 from tests.copies import copy_folder
 from tests.workers import Workers
 
@@ -106,8 +107,7 @@ def sample_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "sample.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not home.exists():
-            done = kotae("chat", home=shared / "sample.new")
-            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+            first_start(shared / "sample.new")
             copy_folder(shared / "sample.new", shared / "sample.copied").rename(home)
             shutil.rmtree(shared / "sample.new")
     return home

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import signal
@@ -35,12 +36,13 @@ from agent.events import (
     ToolReturned,
 )
 from bot.config.settings import Settings
+from bot.errors import StoreError
 from bot.texts import REASONS, reply_language
 from bot.turns.event_json import as_json as event_json
 from bot.types import Actor, Audience, Feedback, Incoming, Place, StepsShown, Upload, Verdict
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, os_reason
 from retrieval.loaders.local_files import NotReadError, local_files
-from retrieval.types import TEAM, Passage
+from retrieval.types import TEAM, Passage, RAGToolError
 
 if TYPE_CHECKING:  # a question that is asked over the socket needs no database
     from bot.bot import Bot
@@ -285,14 +287,19 @@ class Channel:
                 if not line.strip():
                     continue
                 command, rest = _command(line)
-                if command is None or self._json:
-                    if not self._lines.interactive and not self._json:
-                        show(self._screen, RichText(f"{PROMPT}{_clean(line.strip())}", style="bold"))
-                    await self._ask(bot.turns, line.strip())
-                elif command in ("/quit", "/exit"):
+                if command in ("/quit", "/exit") and not self._json:
                     return 0
-                else:
-                    await self._do(bot, command, rest)
+                try:
+                    if command is None or self._json:
+                        if not self._lines.interactive and not self._json:
+                            show(self._screen, RichText(f"{PROMPT}{_clean(line.strip())}", style="bold"))
+                        await self._ask(bot.turns, line.strip())
+                    else:
+                        await self._do(bot, command, rest)
+                except (OSError, StoreError, RAGToolError) as error:
+                    if not self._lines.interactive or self._json:
+                        raise
+                    self._say(say.NOT_DONE, why=_clean(_reason(error, self._preferences.language)))
         if self._lines.interactive:
             show(self._screen, "")
         return 0
@@ -505,13 +512,20 @@ def _command(line: str) -> tuple[str | None, str]:
     return (first, rest.strip()) if meant else (None, "")
 
 
+def _reason(error: OSError | StoreError | RAGToolError, language: Language) -> str:
+    if not isinstance(error, OSError):
+        return error.text(language)
+    where = f": {error.filename}" if error.filename else ""
+    return os_reason(error).to(language) + where
+
+
 def _path(text: str) -> Path:
     """A path as it was typed: in quotes, with escaped blanks, or plainly with blanks."""
-    if not Path(text).expanduser().exists():
+    if not os.path.exists(os.path.expanduser(text)):  # noqa: PTH110, PTH111 (these raise nothing)
         with suppress(ValueError):
             if len(words := shlex.split(text)) == 1:
                 text = words[0]
-    return Path(text).expanduser()
+    return Path(os.path.expanduser(text))  # noqa: PTH111
 
 
 def _shown(verdict: Verdict) -> dict[str, object]:

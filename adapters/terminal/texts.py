@@ -37,6 +37,7 @@ INTERRUPTED = Text(
 )
 WORKING = Text(en="Thinking…", ja="考えています…")
 CANCELLED = Text(en="Stopped.", ja="中断しました。")
+NOT_DONE = Text(en="That did not work: {why}", ja="できませんでした: {why}")
 HOW_TO_LEAVE = Text(en="\nCtrl-D or /quit ends.", ja="\n終了するには Ctrl-D か /quit を入力してください。")
 UNKNOWN = Text(
     en="There is no command {command}. /help lists them.",

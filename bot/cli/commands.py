@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -28,7 +29,6 @@ from bot.cli.runtime import (
     do,
     finish,
     log_to_stderr,
-    readable,
     settings_or_exit,
     show,
     with_database,
@@ -36,7 +36,7 @@ from bot.cli.runtime import (
 )
 from bot.cli.runtime import words as _
 from bot.config.settings import unknown_names
-from retrieval.i18n import Text
+from retrieval.i18n import Text, readable
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
@@ -48,6 +48,8 @@ if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.config.settings import Settings
     from bot.doctor.findings import Finding, Remark
 
+
+log = logging.getLogger(__name__)
 
 BROWSER_ROOM = "web:general"  # has the digest where no platform is set up
 
@@ -157,18 +159,26 @@ def run(
 async def _talk(terminal: "Channel", app: "Application", stopped: asyncio.Event, *, alone: bool) -> None:
     """The terminal's channel, or the lines of a pipe. `alone`: nobody else uses the bot, so its end is the bot's
     too."""
-    await terminal.run(app.bot)
-    if alone and (terminal.interactive or terminal.used):
-        stopped.set()
-    elif terminal.interactive:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stopped.set)  # the channel had it
+    try:
+        await terminal.run(app.bot)
+    except Exception:
+        if alone and (terminal.interactive or terminal.used):
+            raise
+        log.exception("the terminal's channel ended")
+    finally:
+        if terminal.interactive:  # the channel had Ctrl-C; now it does what SIGTERM does
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGINT, signal.raise_signal, signal.SIGTERM)
+        if alone and (terminal.interactive or terminal.used):
+            stopped.set()
+    if terminal.interactive and not stopped.is_set():
         output.say(_("The bot keeps running; Ctrl-C stops it.", "ボットは動き続けます。Ctrl-C で終了します。"))
 
 
-async def _add_sample(app: "Application", *, quiet: bool = False) -> None:
+async def _add_sample(app: "Application") -> None:
     """A home that nobody has used yet gets a sample handbook, so that there is something to ask about."""
     if await app.wants_sample():
-        with output.progress(quiet=quiet) as show:
+        with output.progress() as show:
             await app.add_sample(
                 lambda done, total: show(_("Adding a sample handbook", "サンプル資料を追加"), done, total)
             )
@@ -218,7 +228,8 @@ def chat(as_json: AsJson = False) -> None:
         from adapters.web.server.server import serving
 
         quiet = as_json or not (sys.stdin.isatty() and sys.stdout.isatty())
-        await _add_sample(app, quiet=as_json)
+        if not quiet:  # somebody sits there, and sees that it is one
+            await _add_sample(app)
         async with app.looked_after(), serving(app):
             if not quiet:
                 output.banner(app.settings, await app.knowledge.collections(app.readers), LANGUAGE)
@@ -246,14 +257,15 @@ def ask(
 
     async def work(home: "Operations | Owner") -> int:
         where = _readable(collections)
-        await home("check", model=model, strategy=strategy, collections=where)
+        with_, how = model and readable(model), strategy and readable(strategy)
+        await home("check", model=with_, strategy=how, collections=where)
         outcome = await ask_once(
             home.turns,
             question,
             settings,
             as_json=as_json,
-            model=model,
-            strategy=strategy,
+            model=with_,
+            strategy=how,
             collections=where,
         )
         return {"answered": ANSWERED, "unknown": UNANSWERED, "declined": UNANSWERED}.get(outcome, FAILED)
@@ -276,7 +288,9 @@ def _readable(names: list[str] | None) -> tuple[str, ...] | None:
     )
 )
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help=_("Files and folders.", "ファイルやフォルダーです。"))],
+    paths: Annotated[
+        list[Path], typer.Argument(readable=False, help=_("Files and folders.", "ファイルやフォルダーです。"))
+    ],
     collection: InCollection = None,
     scope: InScope = TEAM,
     prune: Annotated[
@@ -484,7 +498,10 @@ def metrics(
     as_json: AsJson = False,
     export: Annotated[
         Path | None,
-        typer.Option(help=_("Write every search as JSON lines.", "検索ごとの計測値を JSON Lines で書き出します。")),
+        typer.Option(
+            readable=False,
+            help=_("Write every search as JSON lines.", "検索ごとの計測値を JSON Lines で書き出します。"),
+        ),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help=_("Forget the measurements.", "計測値を消します。"))] = False,
 ) -> None:
@@ -515,10 +532,11 @@ def evaluate(
     folder: Annotated[
         Path,
         typer.Argument(
+            readable=False,
             help=_(
                 "corpus.jsonl, queries.jsonl, qrels/test.tsv",
                 "corpus.jsonl、queries.jsonl、qrels/test.tsv のフォルダーです。",
-            )
+            ),
         ),
     ],
     limit: Annotated[

@@ -3,14 +3,16 @@ folder wrote last, in the same collection and for the same readers, whose files 
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from bot.cli import output
-from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, complain, readable, settings_or_exit, with_home
+from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, complain, settings_or_exit, with_home
 from bot.cli.runtime import words as _
 from bot.views import Json
+from retrieval.i18n import readable
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
     from bot.cli.operations import Operations
@@ -23,7 +25,8 @@ _AT_ONCE = 200  # documents forgotten in one request
 def ingest(paths: Sequence[Path], collection: str | None, scope: str, *, prune: bool, as_json: bool) -> NoReturn:
     from retrieval.loaders.local_files import folder_id, local_files
 
-    given = [(path, folder_id(path) if path.is_dir() else None, local_files(path)) for path in paths]
+    folders = {path: folder_id(path) for path in paths if os.path.isdir(path)}  # noqa: PTH112 (this raises nothing)
+    given = [(path, folders.get(path), local_files(path)) for path in paths]
     files = [(file, folder) for _, folder, found in given for file in found]
     if not files:
         complain(_("There are no files.", "ファイルがありません。"), FAILED)

@@ -6,6 +6,7 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
+from urllib.parse import quote
 
 import typer
 
@@ -170,10 +171,11 @@ def setup(
     manifest: Annotated[
         Path | None,
         typer.Option(
+            readable=False,
             help=_(
                 "Slack: write the app's manifest to this file, to paste it.",
                 "Slack アプリのマニフェストを貼り付け用にこのファイルへ書き出します。",
-            )
+            ),
         ),
     ] = None,
     no_browser: Annotated[
@@ -231,7 +233,10 @@ def setup(
 )
 def backup(
     target: Annotated[
-        Path, typer.Argument(help=_("A new file, or a folder for it.", "新しいファイルか、保存先のフォルダーです。"))
+        Path,
+        typer.Argument(
+            readable=False, help=_("A new file, or a folder for it.", "新しいファイルか、保存先のフォルダーです。")
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -248,7 +253,7 @@ def backup(
 
     async def through(owner: "Owner") -> int:
         """Only the owner can read the index, where the pairs of questions and answers are."""
-        return tell(await owner("backup", path=str(target.absolute())))
+        return tell(await owner("backup", path=quote(os.fsencode(target.absolute()))))
 
     async def alone(lock: int | None) -> int:
         log_to_stderr(settings)
@@ -267,7 +272,9 @@ def backup(
         "バックアップを空のホームに復元し、インデックスを作り直します。",
     )
 )
-def restore(source: Annotated[Path, typer.Argument(help=_("The backup.", "バックアップのファイルです。"))]) -> None:
+def restore(
+    source: Annotated[Path, typer.Argument(readable=False, help=_("The backup.", "バックアップのファイルです。"))],
+) -> None:
     from bot.app import make_embedder
     from bot.operations.restore import restore as bring_back
 

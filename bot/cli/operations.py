@@ -1,9 +1,11 @@
 """Operations of the commands on a home, by name and with JSON going in and out: in this process, or in the one that
 owns the home and is asked over its socket (`bot/cli/remote.py`). So a command shows the same both ways."""
 
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote_to_bytes
 
 from pydantic import validate_call
 
@@ -244,7 +246,8 @@ class Operations(ReadOperations):
         return {"digest": as_json(made), "text": plain(card(made, self._language, self._app.settings.timezone))}
 
     async def backup(self, path: str) -> Json:
+        """`path`: percent-encoded, since a file's name need not be text."""
         from bot.operations.backup import back_up
 
-        made = await back_up(self._app.settings, Path(path), index=self._app.index)
+        made = await back_up(self._app.settings, Path(os.fsdecode(unquote_to_bytes(path))), index=self._app.index)
         return made.as_json(self._language)

@@ -19,7 +19,7 @@ from bot.cli.remote import PATIENCE_SECONDS, OwnerGoneError, OwnerRefusedError, 
 from bot.config.settings import Settings, interface_language, load, make_home
 from bot.errors import SettingsError
 from retrieval.folder import own
-from retrieval.i18n import Language, Text, os_reason
+from retrieval.i18n import Language, Text, os_reason, readable
 from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGToolError
 
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ def words(en: str, ja: str, **values: object) -> str:
 AsJson = Annotated[
     bool, typer.Option("--json", help=words("Print JSON for programs.", "プログラム向けに JSON で出力します。"))
 ]
-
-
-def readable(text: str) -> str:
-    """Bytes of an argument or a file's name that are not UTF-8 become U+FFFD."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _scope_or_exit(scope: str) -> str:

@@ -1,15 +1,16 @@
 """The commands about sources that documents follow. Source: sources.md §3."""
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.cli import output
 from bot.cli.help import Commands
-from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, AsJson, InScope, complain, do, readable, show, with_home
+from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, AsJson, InScope, complain, do, show, with_home
 from bot.cli.runtime import words as _
 from bot.views import Json
-from retrieval.i18n import Text
+from retrieval.i18n import Text, readable
 from retrieval.types import TEAM
 
 if TYPE_CHECKING:  # what is heavy is imported by the commands that need it
@@ -106,12 +107,16 @@ def add(
     if kind == "folder":
         from pathlib import Path
 
-        where = str(Path(where).expanduser().absolute())  # the bot may run elsewhere
+        where = str(Path(os.path.expanduser(where)).absolute())  # noqa: PTH111 (the bot may run elsewhere)
 
     async def work(home: "Operations | Owner") -> int:
         from bot.cli.remote import Owner
 
-        options = {"branch": branch, "folder": readable(folder), "globs": [readable(each) for each in glob or ()]}
+        options = {
+            "branch": readable(branch),
+            "folder": readable(folder),
+            "globs": [readable(each) for each in glob or ()],
+        }
         added = await home(
             "add_source", kind=kind, location=where, name=readable(name), collection=readable(collection),
             scope=scope, every=_seconds(every), **options,

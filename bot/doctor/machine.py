@@ -91,11 +91,8 @@ def _home(settings: Settings) -> list[Remark]:
     folder = settings.home
     shown = str(folder.absolute())
     remedy = filled(_ELSEWHERE, folder=shown, user=str(os.geteuid()))
-    there = next((one for one in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(one)), Path("/"))
     try:
-        if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
-            refused = errno.EROFS if os.statvfs(there).f_flag & os.ST_RDONLY else errno.EACCES
-            raise OSError(refused, os.strerror(refused))
+        there = _writable(folder)
         free = shutil.disk_usage(there).free
         if there == folder.absolute():
             probe(folder)  # says what no bit of the mode does: a read-only disk, a full one
@@ -115,6 +112,15 @@ def _home(settings: Settings) -> list[Remark]:
         todo = filled(_CLOSE, names=" ".join(shlex.quote(str(path.absolute())) for path in seen))
         found.append(warning(filled(_OPEN, names=", ".join(map(str, seen))), todo))
     return found or [fine(filled(_GOOD_HOME, folder=shown, free=str(free // GIB)))]
+
+
+def _writable(folder: Path) -> Path:
+    """The folder, or where it is to be made: that which is there. Raises OSError where nobody may write to it."""
+    there = next((one for one in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(one)), Path("/"))
+    if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
+        refused = errno.EROFS if os.statvfs(there).f_flag & os.ST_RDONLY else errno.EACCES
+        raise OSError(refused, os.strerror(refused))
+    return there
 
 
 def short_of_disk(free: int, folder: str) -> list[Remark]:
@@ -140,7 +146,7 @@ async def log(settings: Settings) -> Sequence[Remark]:
     def look() -> list[Remark]:
         path = settings.chat_log
         try:
-            if path.parent.exists():
+            if _writable(path.parent) == path.parent.absolute():
                 with tempfile.TemporaryFile(dir=path.parent):
                     pass
             if path.exists():

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import logging
+import os
 import shutil
 import sqlite3
 import tarfile
@@ -35,7 +36,7 @@ from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import revisions, upgrade
 from retrieval.durable import replacing
 from retrieval.folder import Made
-from retrieval.i18n import Language, Text, TextError, os_reason
+from retrieval.i18n import Language, Text, TextError, os_reason, readable
 from retrieval.index import Index
 from retrieval.ingest import MAX_CHUNKS
 from retrieval.types import RAGToolError, Readers, View
@@ -70,6 +71,12 @@ _DISK = Text(
     en="The backup {file} could not be written or read: {why}.",
     ja="バックアップ {file} を読み書きできませんでした: {why}",
 )
+_TAKEN = Text(
+    en="There is already something at {file}, and a backup replaces nothing. Name a new file, or a folder: in it, each "
+    "backup gets a name of its own.",
+    ja="{file} はすでに存在します。バックアップは上書きしません。新しいファイル名か、フォルダーを指定してください"
+    "（フォルダーの中では、バックアップごとに別の名前が付きます）。",
+)
 _BACKED_UP = Text(
     en="Backup written: {file} ({documents} document{documents:|s}, {size} KB). It holds everything people asked and "
     "taught; only its"
@@ -103,7 +110,7 @@ class BackedUp:
     def as_json(self, language: Language) -> dict[str, Any]:
         """The summary that a command prints or sends; `text` is for people."""
         return {
-            "file": str(self.file),
+            "file": readable(str(self.file)),
             "documents": self.documents,
             "bytes": self.size,
             "pairs_as_text": self.pairs_as_text,
@@ -115,7 +122,7 @@ class BackedUp:
 
 
 async def back_up(settings: Settings, target: Path, *, index: Index | None = None) -> BackedUp:
-    """Write a backup to the file `target`, or into it if it is a folder; a file there is replaced in one step.
+    """Write a backup to the new file `target`, or into it if it is a folder; whatever is there stays as it is.
 
     May run beside any number of processes. `index`: the home's search index where this process has it open; else it is
     opened if nobody else has it. Raises BackupError, StoreError, MigrationError.
@@ -131,7 +138,10 @@ async def back_up(settings: Settings, target: Path, *, index: Index | None = Non
             else:
                 rows, indexes = await _gather(file, settings.home / "documents", staging)
             as_text = not await _gather_pairs(settings, rows, indexes, staging, index)
-            await asyncio.to_thread(_pack, staging, target, len(rows), indexes)
+            try:
+                await asyncio.to_thread(_pack, staging, target, len(rows), indexes)
+            except FileExistsError as error:  # made meanwhile
+                raise BackupError(_TAKEN, file=target) from error
             return BackedUp(target, len(rows), target.stat().st_size, as_text)
     except (OSError, sqlite3.Error) as error:
         raise disk_error(target, error) from error
@@ -140,7 +150,11 @@ async def back_up(settings: Settings, target: Path, *, index: Index | None = Non
 def _named(file: Path | None, target: Path) -> Path:
     if file is not None and not file.exists():
         raise BackupError(_NOTHING, file=file)
-    return target / f"kotae-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}" if target.is_dir() else target
+    if os.path.isdir(target):  # noqa: PTH112 (raises nothing: why it cannot be written is said when it is)
+        target /= f"kotae-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
+    if os.path.lexists(target):
+        raise BackupError(_TAKEN, file=target)
+    return target
 
 
 async def _gather(file: Path, kept: Path, staging: Path) -> tuple[list[DocumentRow], list[IndexRow]]:
@@ -273,7 +287,7 @@ def _pack(staging: Path, target: Path, documents: int, indexes: Sequence[IndexRo
         "files": {name: {"sha256": digest(staging / name), "size": (staging / name).stat().st_size} for name in names},
     }
     with (
-        replacing(target, staging) as raw,  # where it goes with the rest when this is killed
+        replacing(target, staging, anew=True) as raw,  # where it goes with the rest when this is killed
         gzip.GzipFile("", "wb", 6, raw) as packed,
         tarfile.open(fileobj=packed, mode="w|") as archive,
     ):

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retrieval.i18n import Text, TextError, filled
+from retrieval.i18n import Text, TextError, filled, os_reason
 
 _ABSENT = Text(en="{path} is not there.", ja="{path} がありません。")
 _UNREADABLE = Text(en="{path} cannot be read: {why}", ja="{path} を読めません: {why}")
 _LINE = Text(en="{path}, line {line}: {why}", ja="{path} の {line} 行目: {why}")
 _EMPTY = Text(en="{path} holds nothing to evaluate.", ja="{path} に評価できる内容がありません。")
 
+_NO_TEXT = Text(en="it is not UTF-8", ja="UTF-8 ではありません")
 _NOT_JSON = Text(en="not a JSON object", ja="JSON オブジェクトではありません")
 _NO_FIELD = Text(en="“{name}” is missing or not a text", ja="「{name}」がないか、文字列ではありません")
 _NO_LIST = Text(en="“metadata.answers” is not a list of texts", ja="「metadata.answers」が文字列のリストではありません")
@@ -137,8 +138,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise EvaluationError(_ABSENT, path=path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise EvaluationError(_UNREADABLE, path=path, why=error) from error
+    except OSError as error:
+        raise EvaluationError(_UNREADABLE, path=path, why=os_reason(error)) from error
+    except UnicodeDecodeError as error:
+        raise EvaluationError(_UNREADABLE, path=path, why=_NO_TEXT) from error
     return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 

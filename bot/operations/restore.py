@@ -37,7 +37,7 @@ from migrations import upgrade
 from retrieval.durable import to_disk
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.folder import Made, own
-from retrieval.i18n import Language, Text
+from retrieval.i18n import Language, Text, TextError
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores
 from retrieval.ingest import Ingest
@@ -57,6 +57,16 @@ _NO_BACKUP = Text(
     en="{file} is not a backup of Kotae's, or it is damaged ({why}). Nothing was restored.",
     ja="{file} は Kotae のバックアップではないか、壊れています（{why}）。何も復元していません。",
 )
+_NOT_PACKED = Text(en="it is no gzip archive", ja="gzip 形式ではありません")
+_CUT_OFF = Text(en="it is cut off or cannot be unpacked", ja="途中で切れているか、展開できません")
+_HEADERS = Text(en="its headers have no end", ja="ヘッダーに終わりがありません")
+_NO_MANIFEST = Text(en="it has no list of its files", ja="ファイルの一覧がありません")
+_NO_DATABASE = Text(en="there is no database in it", ja="データベースが入っていません")
+_UNEXPECTED = Text(en="unexpected in it: {name}", ja="想定外のものが入っています: {name}")
+_MISSING = Text(en="{n} file{n:|s} of it {n:is|are} missing", ja="{n} 件のファイルがありません")
+_CHANGED = Text(en="changed: {name}", ja="内容が変わっています: {name}")
+_UNSOUND = Text(en="its database is damaged", ja="データベースが壊れています")
+_TEXTLESS = Text(en="{n} document{n:|s} without {n:its|their} text", ja="本文のない文書が {n} 件あります")
 _NEWER_FILE = Text(
     en="{file} was made by a newer version of Kotae. Update Kotae first. Nothing was restored.",
     ja="{file} はより新しいバージョンの Kotae で作られています。先に Kotae を更新してください。何も復元していません。",
@@ -182,25 +192,19 @@ def _unpack(source: Path, staging: Path) -> None:
             for entry in entries:
                 about = expected.pop(entry.name, None)
                 if about is None or not _is_file(entry) or entry.size != about["size"] or not _expected(entry.name):
-                    raise _Damaged(f"unexpected: {entry.name[:100]!r}")
+                    raise _Damaged(_UNEXPECTED, name=entry.name[:100])
                 _extract(archive, entry, staging, str(about["sha256"]))
             if expected:
-                raise _Damaged(f"{len(expected)} files are missing")
-    except (
-        tarfile.TarError,
-        EOFError,
-        zlib.error,
-        gzip.BadGzipFile,
-        ValueError,
-        KeyError,
-        TypeError,
-        RecursionError,
-        _Damaged,
-    ) as error:
-        raise BackupError(_NO_BACKUP, file=source, why=str(error)[:200] or type(error).__name__) from error
+                raise _Damaged(_MISSING, n=len(expected))
+    except _Damaged as error:
+        raise BackupError(_NO_BACKUP, file=source, why=error.said) from error
+    except gzip.BadGzipFile as error:
+        raise BackupError(_NO_BACKUP, file=source, why=_NOT_PACKED) from error
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BackupError(_NO_BACKUP, file=source, why=_CUT_OFF) from error
 
 
-class _Damaged(Exception):
+class _Damaged(TextError):
     """The archive is not what was packed."""
 
 
@@ -215,7 +219,7 @@ class _Metered(io.BufferedIOBase):
         read = self._file.read(-1 if size is None else size)
         self.left -= len(read)
         if self.left < 0:
-            raise _Damaged("headers without end")
+            raise _Damaged(_HEADERS)
         return read
 
 
@@ -242,12 +246,12 @@ def _refuse_larger_than(room: int, files: Mapping[str, Mapping[str, Any]]) -> No
 def _manifest(source: Path, archive: tarfile.TarFile, entries: Iterator[tarfile.TarInfo]) -> dict[str, Any]:
     first = next(entries, None)
     if first is None or first.name != MANIFEST or not _is_file(first) or first.size > _MANIFEST_BYTES:
-        raise _Damaged("no manifest")
+        raise _Damaged(_NO_MANIFEST)
     manifest = json.loads(_reader(archive, first).read())
     if manifest["kotae"] > FORMAT:
         raise BackupError(_NEWER_FILE, file=source)
     if DATABASE not in manifest["files"]:
-        raise _Damaged("no database")
+        raise _Damaged(_NO_DATABASE)
     return dict(manifest)
 
 
@@ -265,13 +269,13 @@ def _extract(archive: tarfile.TarFile, entry: tarfile.TarInfo, staging: Path, di
             seen.update(block)
             file.write(block)
     if seen.hexdigest() != digest or (entry.name.endswith(".md") and path.stem != digest):
-        raise _Damaged(f"changed: {entry.name}")
+        raise _Damaged(_CHANGED, name=entry.name)
 
 
 def _reader(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> IO[bytes]:
     reader = archive.extractfile(entry)
     if reader is None:
-        raise _Damaged(f"not a file: {entry.name[:100]!r}")
+        raise _Damaged(_UNEXPECTED, name=entry.name[:100])
     return reader
 
 
@@ -285,7 +289,7 @@ async def _prepare(
     """The database at this version with nothing open in it, and the vectors of its documents."""
     database = staging / DATABASE
     if not await asyncio.to_thread(whole, database):
-        raise BackupError(_NO_BACKUP, file=source, why="integrity_check")
+        raise BackupError(_NO_BACKUP, file=source, why=_UNSOUND)
     home = await asyncio.to_thread(_identity, database, settings)
     await asyncio.to_thread(_brought_up, database)
     async with opened(url_of(database)) as engine:
@@ -294,7 +298,7 @@ async def _prepare(
         rows = await Documents(engine, "").listed()
         lost = [row for row in rows if not _kept(staging, row).exists()]
         if lost:
-            raise BackupError(_NO_BACKUP, file=source, why=f"{len(lost)} documents without their text")
+            raise BackupError(_NO_BACKUP, file=source, why=_Damaged(_TEXTLESS, n=len(lost)).said)
         made = Made(embedder.name, embedder.dimensions, TOKENIZER)
         stores = EdgeStores(staging / "vectors", home) if settings.qdrant_url is None else make_stores(settings, home)
         current = await VectorStores(engine).current()

@@ -14,14 +14,23 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from bot.sources.addresses import resolved
+from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
 
 AGENT = "Kotae (knowledge bot; reads what its robots.txt allows)"
 SILENT, WHOLE = 30.0, 180.0  # seconds without a byte; for all of an answer
 
+_NO_CONNECTION = Text(en="no connection", ja="接続できません")
+_NO_ANSWER = Text(en="no whole answer in time", ja="時間内に応答が完了しません")
+_CUT_SHORT = Text(en="its answer is cut short or cannot be read", ja="応答が途中で切れたか、読み取れません")
+
 
 class AwayError(Exception):
-    """A page cannot be had now: its reason, which is no secret."""
+    """A page cannot be had now: its reason, which is no secret, as it is `said`; its own text is English."""
+
+    def __init__(self, reason: Text | str) -> None:
+        self.said = Text(en=reason, ja=reason) if isinstance(reason, str) else reason
+        super().__init__(self.said.en)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +76,12 @@ class WebClient:
                 async for part in response.aiter_raw():
                     body.add(part)
                 return Answer(url, response.status_code, response.headers, bytes(body.said))
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise AwayError(_NO_CONNECTION) from error
+        except (httpx.TimeoutException, TimeoutError) as error:
+            raise AwayError(_NO_ANSWER) from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError, zlib.error) as error:
-            raise AwayError(type(error).__name__) from error
+            raise AwayError(_CUT_SHORT) from error
 
 
 @asynccontextmanager

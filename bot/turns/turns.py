@@ -283,7 +283,8 @@ class Turns:
             raise
 
     async def withdraw(self, message: Incoming) -> None:
-        """Nobody waits for this question's answer any longer: close it as failed, so that it is never answered.
+        """Nobody waits for this question's answer any longer: close it as declined, so that it is never answered. It is
+        no outage.
 
         Whoever works on it finds that out when it would store its answer. Nothing happens to one that is answered or
         was never put. Raises StoreError.
@@ -295,7 +296,7 @@ class Turns:
             await self._inbox.cancel(message)
             return
         try:
-            note = Answered(_WITHDRAWN.to(reply_language(message, self._language)), outcome="failed", turn=claimed.id)
+            note = Answered(_WITHDRAWN.to(reply_language(message, self._language)), outcome="declined", turn=claimed.id)
             with suppress(LostError):  # it has its answer, which was only not shown
                 await finished(self._inbox.finish(claimed, note, [], ()))
                 self._chat_log.record(claimed.id, note)

@@ -28,6 +28,7 @@ _OTHER_MARKUP = frozenset({".rst", ".adoc", ".asciidoc", ".org", ".textile", ".m
 DOCUMENTS = SUFFIXES | (_OTHERS["legacy"] - {".key"}) | _OTHER_MARKUP
 """Endings of what people take for documents, those included that cannot be read. A .key is more often a secret than a
 talk."""
+_KNOWN = DOCUMENTS.union(*_OTHERS.values())
 _MAGIC = (
     (b"\x89PNG", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
@@ -52,10 +53,24 @@ def suffix_of(name: str) -> str:
     return PurePath(name.replace("\\", "/")).suffix.lower()
 
 
+def _bare(name: str) -> str:
+    """The name without its folders."""
+    return name.replace("\\", "/").rpartition("/")[2].strip()
+
+
+def as_text(name: str) -> str:
+    """The name of a text that somebody calls so: Markdown, unless it has an ending that files have. Some end in a date
+    or a version."""
+    bare = _bare(name)
+    return name if not bare or bare.lower() in _KNOWN or suffix_of(name) in _KNOWN else f"{name}.md"
+
+
 def check_name(name: str) -> str:
-    """The ending of a file that can be read, or of what it is read like. Raises `FileRefused`: type, mail, image,
-    legacy, packed."""
-    suffix = suffix_of(name)
+    """The ending of a file that can be read, or of what it is read like. Raises `FileRefused`: nameless, type, mail,
+    image, legacy, packed."""
+    suffix, bare = suffix_of(name), _bare(name)
+    if not bare or bare.lower() in _KNOWN:
+        raise FileRefused("nameless")
     for reason, suffixes in _OTHERS.items():
         if suffix in suffixes:
             raise FileRefused(reason)

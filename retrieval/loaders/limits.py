@@ -48,6 +48,10 @@ def size(count: int) -> str:
 
 REASONS: dict[str, Text] = {
     # what it is
+    "nameless": Text(
+        en="The file has no name: there is nothing, or nothing but an ending.",
+        ja="ファイルに名前がありません（空であるか、拡張子だけです）。",
+    ),
     "type": Text(
         en="Files of type “{suffix}” cannot be read. These can: {known}.",
         ja="「{suffix}」形式のファイルは読み込めません。読み込める形式: {known}",

@@ -4,6 +4,7 @@ in it may have been put there by somebody else, and would show the team any file
 Source: symlink(7); open(2), O_NOFOLLOW and O_NONBLOCK; reliability.md R41.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -55,6 +56,8 @@ class LocalFile:
                 return file.read(most)
         except OSError as error:
             raise _not_opened(error) from error
+        except ValueError as error:  # no file can have such a name
+            raise _not_opened(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))) from error
 
     def changed_at(self) -> str | None:
         """The day of its last change here, ISO; None in a checkout, where files are as old as the checkout. Blocks."""

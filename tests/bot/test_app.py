@@ -136,6 +136,7 @@ async def test_collections_that_do_not_exist_leave_nothing_to_search(tmp_path: P
     async with application(tmp_path, KOTAE_COLLECTIONS="elsewhere") as app:
         found = await answer(app, asked(question))
         assert found.outcome != "answered" and not found.citations
+        assert "collections that are chosen to be searched here" in found.text and "no documents yet" not in found.text
         with pytest.raises(CollectionNotFoundError):
             await app.check(None, None, ("elsewhere",))
 
@@ -307,7 +308,7 @@ async def test_a_question_taken_back_is_closed_and_is_no_miss(tmp_path: Path) ->
         assert (await app.data.questions.open(app.readers.scopes)).total == 0
         assert await app.data.conversations.history(message.place, message.thread, app.readers) == ()
         totals = await app.data.conversations.totals()
-        assert totals.outcomes == {"failed": 1}
+        assert totals.outcomes == {"declined": 1}
 
 
 async def test_a_running_question_can_be_taken_back_and_an_answered_one_cannot(tmp_path: Path) -> None:

@@ -72,6 +72,21 @@ def test_writers_at_the_same_time_do_not_write_into_each_other(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_a_name_that_has_to_be_new_is_the_first_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:  # a disk that has none
+        monkeypatch.setattr(os, "link", lambda *_, **__: os.chdir(tmp_path / "nowhere"))
+    file = tmp_path / "file"
+    with replacing(file, anew=True) as first:
+        first.write(b"first")
+    with pytest.raises(FileExistsError), replacing(file, anew=True) as second:
+        second.write(b"second")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"] and file.read_bytes() == b"first"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and file.stat().st_nlink == 1
+
+
 def test_what_is_not_there_cannot_be_brought_to_the_disk(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         to_disk(tmp_path / "nothing")

@@ -105,8 +105,8 @@ WRONG_FIELDS = Text(
 )
 NOT_JSON = Text(en="The body is not valid JSON in UTF-8.", ja="本文が UTF-8 の正しい JSON ではありません。")
 NOT_A_FORM = Text(
-    en="The body is not a valid multipart form with one file.",
-    ja="本文が、ファイルを 1 つだけ含む正しいマルチパートフォームではありません。",
+    en="The body is not a valid multipart form with one file, its fields and the file’s name in UTF-8.",
+    ja="本文が、ファイルを 1 つだけ含む正しいマルチパートフォームではないか、項目やファイル名が UTF-8 ではありません。",
 )
 WRONG_KIND = Text(
     en="The body has to be {kinds}, without compression.", ja="本文は {kinds} で、圧縮せずに送ってください。"

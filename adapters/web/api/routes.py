@@ -3,19 +3,23 @@
 Whoever calls it is seen by the team, never a private place, and everything goes the way that other channels go.
 """
 
+import string
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -32,6 +36,7 @@ from bot.errors import SettingsError, StoreError
 from bot.turns.event_json import as_json
 from bot.types import Audience, Incoming, Place, Upload
 from retrieval.i18n import Language
+from retrieval.loaders.file_types import as_text
 from retrieval.loaders.sanitize import clean_name
 from retrieval.types import Mode, RAGToolError
 
@@ -40,6 +45,8 @@ AUDIENCE = Audience("public")  # the API is seen by the team: product.md §3
 READERS = readers(PLACE, AUDIENCE)
 AUTHOR = "api"
 SESSION = "X-Session-Id"
+_PLAIN = string.punctuation.replace("%", "")
+"""What stands in that header as it is, besides letters and digits."""
 
 JSON, FORM, EVENTS = "application/json", "multipart/form-data", "text/event-stream"
 KINDS: Mapping[str, tuple[str, ...]] = {"/chat": (JSON,), "/documents": (JSON, FORM)}
@@ -47,6 +54,11 @@ KINDS: Mapping[str, tuple[str, ...]] = {"/chat": (JSON,), "/documents": (JSON, F
 
 OPEN = frozenset({"/healthz", "/readyz"})
 """What tells in a word how it is also to who shows no token: a machine that watches has none."""
+
+_ABOUT_SESSION = (
+    "The session_id, percent-encoded in UTF-8 (RFC 3986): letters, digits and ASCII marks but % stand as they are, so "
+    "one that was made here has nothing to decode. Decode it before it is sent as a session_id again."
+)
 
 M = TypeVar("M", bound=BaseModel)
 Responses = dict[int | str, dict[str, Any]]
@@ -94,7 +106,7 @@ def make_api(context: ApiContext, *routers: APIRouter) -> FastAPI:
     api.add_middleware(_Heads)
     handles(RAGToolError, StoreError, SettingsError)(said_by)
     handles(Problem)(lambda problem, language: problem.response(language))
-    handles(RequestValidationError)(lambda error, language: _wrong_fields(error.errors()).response(language))
+    handles(RequestValidationError)(lambda error, language: _wrong_parameters(error).response(language))
 
     async def unrouted(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
@@ -160,6 +172,10 @@ def _wrong_fields(errors: Any) -> Problem:
     return Problem(422, "wrong_fields", problems.WRONG_FIELDS, fields=", ".join(names) or "?")
 
 
+def _wrong_parameters(error: RequestValidationError) -> Problem:
+    return _wrong_fields([{"loc": one["loc"][1:]} for one in error.errors()])  # without where it is: in the query
+
+
 def _unrouted(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> Problem:
     match error.status_code:
         case 404:
@@ -205,9 +221,9 @@ def _answers(context: ApiContext) -> APIRouter:
         responses={
             200: {
                 "description": "The answer; or, for who accepts `text/event-stream`, every event of `kotae ask --json` "
-                f"as it happens, the answer last. The header `{SESSION}` has the session_id.",
+                f"as it happens, the answer last. The header `{SESSION}` has the session_id, percent-encoded.",
                 "content": {EVENTS: {"schema": {"type": "string"}}},
-                "headers": {SESSION: {"description": "The session_id.", "schema": {"type": "string"}}},
+                "headers": {SESSION: {"description": _ABOUT_SESSION, "schema": {"type": "string"}}},
             },
             **_described(403, 404, 408, 413, 415, 422),
         },
@@ -228,7 +244,7 @@ def _answers(context: ApiContext) -> APIRouter:
             strategy=asked.strategy,
             collections=collections,
         )
-        headers = {SESSION: session if session.isascii() and session.isprintable() else "-"}
+        headers = {SESSION: quote(session, safe=_PLAIN)}
         wanted = dict(weighed(request.headers.get("accept", "")))
         if wanted.get(EVENTS, 0) > 0 and wanted[EVENTS] >= wanted.get(JSON, 0):
             return EventStream(context.replies, message, as_json, headers)
@@ -310,8 +326,8 @@ def _documents(context: ApiContext) -> APIRouter:
             name, data, about = await _file(request)
         else:
             text = await body(request, schemas.TextDocument)
-            name = text.name if PurePosixPath(text.name).suffix else f"{text.name}.md"
-            data, about = text.text.encode(), schemas.FileForm(collection=text.collection, scope=text.scope)
+            name, data = as_text(clean_name(text.name)), text.text.encode()
+            about = schemas.FileForm(collection=text.collection, scope=text.scope)
         upload = Upload(
             clean_name(name),
             data,
@@ -376,18 +392,41 @@ def _documents(context: ApiContext) -> APIRouter:
 
 
 async def _file(request: Request) -> tuple[str, bytes, schemas.FileForm]:
-    """Name and bytes of the form's one file, and what goes with it. Raises Problem, HTTPException."""
-    async with request.form(max_files=1, max_fields=4) as form:
+    """Name and bytes of the form's one file, and what goes with it. Raises Problem."""
+    async with _form(request) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise _wrong_fields([{"loc": ("file",)}])
-        given = {name: value for name, value in form.multi_items() if name != "file" and value != ""}
+        given = {name: _utf8(str(value)) for name, value in form.multi_items() if name != "file" and value != ""}
         try:
             about = schemas.FileForm.model_validate(given)
         except ValidationError as error:
             raise _wrong_fields(error.errors(include_input=False)) from None
-        name = PurePosixPath(file.filename.replace("\\", "/")).name.replace("\0", "")
+        name = PurePosixPath(_utf8(file.filename).replace("\\", "/")).name.replace("\0", "")
         return name or "?", await file.read(), about
+
+
+@asynccontextmanager
+async def _form(request: Request) -> AsyncIterator[FormData]:
+    """The form, its texts as Latin-1, which loses nothing: what is not UTF-8 would be taken for that without a word."""
+    kind = f"{request.headers['content-type']}; charset=latin-1"
+    parser = MultiPartParser(Headers({"content-type": kind}), request.stream(), max_files=1, max_fields=4)
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise Problem(400, "not_a_form", problems.NOT_A_FORM) from error
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+def _utf8(text: str) -> str:
+    """Raises Problem."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        raise Problem(400, "not_a_form", problems.NOT_A_FORM) from None
 
 
 # -- how it is ------------------------------------------------------------------------------------------------------

@@ -47,9 +47,9 @@ def make_orders(context: ApiContext) -> APIRouter:
     @router.post("/ingest")
     async def ingest(
         request: Request,
-        name: schemas.DocumentName,
+        name: str,
         scope: schemas.Scope,
-        collection: Annotated[str | None, Query(max_length=400)] = None,
+        collection: str | None = None,
         changed_at: Annotated[date | None, Query()] = None,
         folder: Annotated[str | None, Query(pattern="^[0-9a-f]{32}$")] = None,
     ) -> Any:

@@ -23,7 +23,8 @@ class _In(BaseModel):
 
 
 class ChatQuestion(_In):
-    """A question; with the `session_id` of an earlier answer it follows on from there."""
+    """A question; with the `session_id` of an earlier answer it follows on from there (that of the header
+    `X-Session-Id` is percent-decoded first)."""
 
     query: Query
     session_id: Session | None = None
@@ -32,7 +33,8 @@ class ChatQuestion(_In):
 
 
 class TextDocument(_In):
-    """A document as text. The name's ending says what it is; without one it is Markdown."""
+    """A document as text. The name's ending says what it is; with none that files have, or without one, it is
+    Markdown."""
 
     name: DocumentName
     text: str

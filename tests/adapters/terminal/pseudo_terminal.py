@@ -6,8 +6,10 @@ import pty
 import select
 import termios
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 
-from tests.bot.program import Process
+from tests.bot.program import Process, environment
 
 
 class Terminal:
@@ -61,3 +63,11 @@ class Terminal:
             return self._decoder.decode(os.read(self._ours, 65536))
         except OSError:  # Linux reports the other end's close so
             return ""
+
+
+def first_start(home: Path) -> None:
+    """`kotae chat` at a terminal in a home that it makes, with the sample handbook, and left at once."""
+    with closing(Terminal(["chat"], environment(home))) as terminal:
+        terminal.expect("kotae› ")
+        terminal.type("/quit\r")
+        assert terminal.ended() == 0, terminal.seen

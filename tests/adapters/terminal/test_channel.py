@@ -121,6 +121,12 @@ def test_files_and_folders_are_added(tmp_path: Path, quoted: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("typed", ["~nosuchuser/x.md", "a\0b.md", "many words " * 30])
+def test_what_can_be_no_file_is_refused_and_the_talk_goes_on(typed: str) -> None:
+    output = shown(piped("chat", "--steps", "off", lines=f"/ingest {typed}\nrefunds?\n".encode()))
+    assert ": refused. It cannot be opened: " in output.splitlines()[0] and "30 days" in output
+
+
 def test_bytes_that_are_no_text_are_put_all_the_same() -> None:
     output = shown(piped("chat", "--steps", "off", lines=codecs.BOM_UTF8 + b"refunds \xff\x93\xfa?\r\n"))
     assert output.startswith("kotae› refunds \ufffd\ufffd\ufffd?\n") and "30 days" in output

@@ -1,5 +1,6 @@
 """The contract for programs and the first minutes of a newcomer, through real processes."""
 
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,11 @@ from tests.bot.config.test_settings import DISCORD
 from tests.bot.program import PROGRAM, ROOT, Process, Warm, environment, kotae
 
 HIT = {"collection", "document", "chunk", "relevance", "scores"}
+OBEYING = (  # root reads what its mode forbids, unless it has given that away
+    ["setpriv", *(f"--{which}=-dac_override,-dac_read_search" for which in ("bounding-set", "inh-caps"))]
+    if os.geteuid() == 0
+    else []
+)
 EVENTS: dict[str, set[str]] = {
     "thought": {"text"},
     "tool_call": {"name", "arguments"},
@@ -133,6 +139,13 @@ def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
     assert asking.wait(timeout=60) in (0, 1) and "Traceback" not in said and "BrokenPipe" not in said
     asking.stderr.close()
     assert question not in open_turns(sample_home)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_new_home_that_nobody_looks_at_stays_empty(tmp_path: Path, warm: Warm, more: tuple[str, ...]) -> None:
+    done = warm("chat", *more, home=tmp_path / "home", lines="Hello!\n")
+    assert done.returncode == 0 and "Hello! Ask me" in done.stdout
+    assert warm("documents", "--json", home=tmp_path / "home").document == {"documents": []}
 
 
 def test_the_sample_is_added_once_and_described_in_the_language_spoken(sample_home: Path, warm: Warm) -> None:
@@ -249,6 +262,28 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
     ]
 
 
+def test_what_may_not_be_read_has_its_own_verdict(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    (folder / "closed").mkdir(parents=True)
+    for name in ("harbour.md", "mine.md", "closed/in it.md"):
+        (folder / name).write_text("# Harbour\n\nShips moor at pier seven.\n")
+    for name in ("mine.md", "closed"):
+        (folder / name).chmod(0)
+    paths = [folder / name for name in ("harbour.md", "mine.md", "closed/in it.md", "x" * 300)]
+    env = environment(tmp_path / "home", LANG="ja_JP.UTF-8")
+    done = subprocess.run([*OBEYING, *PROGRAM, "ingest", "--json", *paths], env=env, cwd=ROOT, capture_output=True)
+    score = subprocess.run([*OBEYING, *PROGRAM, "evaluate", folder / "closed"], env=env, cwd=ROOT, capture_output=True)
+    (folder / "closed").chmod(0o700)
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["status"], one.get("reason", "")) for one in told] == [
+        ("added", ""),
+        *[("refused", "開けません: アクセス権がありません")] * 2,
+        ("refused", "開けません: 名前が長すぎます"),
+    ]
+    assert score.returncode == 2 and "アクセス権がありません" in score.stderr.decode()
+
+
 # -- refusals in words ----------------------------------------------------------------------------------------------
 
 
@@ -292,6 +327,10 @@ def test_one_server_and_one_collection_are_lists_too(tmp_path: Path) -> None:
         "KOTAE_COLLECTIONS": "2024",
     }
     assert kotae("documents", "--json", home=tmp_path / "home", **one).document == {"documents": []}
+
+
+def test_a_home_of_nobody_is_a_folder_that_is_not_there(tmp_path: Path, warm: Warm) -> None:
+    assert "~nosuchuser" in warm("source", "add", "folder", "~nosuchuser/x", home=tmp_path / "home").complaint(1)
 
 
 def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path, warm: Warm) -> None:

@@ -83,6 +83,9 @@ def pages(tmp_path: Path) -> Path:
     (folder / "harbour.md").write_text(HARBOUR)
     (folder / "港.txt").write_bytes("灯台の点検は毎月10日に行います。".encode("cp932"))
     (folder / "mail.eml").write_text("Subject: no")
+    long = tmp_path / "long" / ("d" * 200) / ("e" * 250)
+    long.mkdir(parents=True)
+    (long / "deep.md").write_text("# Diving\n\nDivers come up slowly.\n")
     (tmp_path / "Q&A: Where do ships moor?.json").write_bytes(written(["Where do ships moor?"], "At pier seven."))
     return folder
 
@@ -93,6 +96,8 @@ COMMANDS: list[list[str]] = [
     ["ingest", "PAGES", "--collection", "port"],
     ["ingest", "PAGES", "--collection", "port", "--json"],
     ["ingest", "PAGES/mail.eml", "PAGES/gone.md"],
+    ["ingest", "LONG", "--json"],
+    ["ingest", "PAGES/harbour.md", "--collection", "c" * 500],
     ["documents"],
     ["documents", "--json", "--collection", "port"],
     ["documents", "--collection", "nope"],
@@ -107,6 +112,8 @@ COMMANDS: list[list[str]] = [
     ["ask", "When do ships moor at pier seven?", "--json", "--collection", "港湾", "--model", "extractive"],
     ["ask", "What did the zoo in Reykjavik charge in 1987?", "--json"],
     ["ask", "x", "--model", "nope:x"],
+    ["ask", "x", "--model", "\udcff"],
+    ["ask", "x", "--strategy", "\udcff"],
     ["ask", "x", "--collection", "nope"],
     ["unanswered"],
     ["unanswered", "--json"],
@@ -144,7 +151,8 @@ COMMANDS: list[list[str]] = [
     ["digest", "--json"],
     ["backup", "TAKEN"],
     ["backup", "NOWHERE"],
-    ["backup", "TAKEN", "--json"],
+    ["backup", "TAKEN"],
+    ["backup", "NO TEXT", "--json"],
 ]
 _CHANGING = re.compile(
     r"""\b[0-9a-f]{32}\b | \b[0-9a-f]{8}$ | \d{4}-\d\d-\d\d[T ]?[\d:.+]* | [\d.]+[ ]/[ ][\d.]+[ ]m?s\b
@@ -171,6 +179,9 @@ def shown(
     monkeypatch.setenv("KOTAE_HOME", str(home))
     found, answer = [], ""
     taught = str(next(folder.parent.glob("Q&A*")))
+    taken, no_text = folder.parent / "taken.tar.gz", os.fsdecode(os.fsencode(folder.parent) + b"/\xff.tar.gz")
+    for copy in (taken, Path(no_text)):
+        copy.unlink(missing_ok=True)
     shrinking = folder.parent / "shrinking"
     shrinking.mkdir(exist_ok=True)
     for name in ("stays.md", "goes.md", "goes too.md"):
@@ -179,7 +190,9 @@ def shown(
         stands_for = {"PAGES": str(folder), "EXPORT": str(home / "export"), "TAUGHT": taught, "ANSWER": answer}
         stands_for |= {
             "SHRINKING": str(shrinking),
-            "TAKEN": str(folder.parent / "taken.tar.gz"),
+            "LONG": str(folder.parent / "long"),
+            "TAKEN": str(taken),
+            "NO TEXT": no_text,
             "NOWHERE": "/nowhere/it",
         }
         arguments = [_filled(one, stands_for) for one in command]
@@ -216,6 +229,7 @@ def test_every_command_shows_the_same_through_the_owner_as_alone(
         assert here == there, command
     statuses = [status for status, _, _ in alone]
     assert {0, 1, 2, 3} == set(statuses) and statuses[0] == 0
+    assert Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.tar.gz")).exists() and "\ufffd.tar.gz" in alone[-1][1]
 
 
 def test_reasons_are_in_the_language_of_the_command(shared: Owner, far_home: Path) -> None:

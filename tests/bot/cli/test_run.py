@@ -1,7 +1,9 @@
 """`kotae run` as people start it: at a terminal, with lines from a pipe, and as a service without any input."""
 
+import asyncio
 import os
 import re
+import signal
 import sqlite3
 import termios
 import threading
@@ -9,9 +11,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
+from types import SimpleNamespace
+from typing import Any
 
 import httpx
+import pytest
 
+from adapters.web.server.server import until_stopped
+from bot.cli.commands import _talk
 from tests.adapters.terminal.pseudo_terminal import Terminal
 from tests.bot.program import Process, environment
 from tests.copies import copy_folder
@@ -50,6 +57,58 @@ def test_at_a_terminal_both_channels_are_open_and_leaving_one_ends_the_bot(tmp_p
         terminal.expect(PROMPT)
         terminal.type("/quit\r")
         assert terminal.ended() == 0
+
+
+def test_what_goes_wrong_at_a_terminal_is_said_and_ctrl_c_works_on(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with closing(Terminal(["run"], environment(home, TERM="xterm-256color", **FREE))) as terminal:
+        terminal.expect(PROMPT)
+        for path in ("~nosuchuser/x.md", "x" * 300):
+            terminal.type(f"/ingest {path}\r")
+            terminal.expect("refused. It cannot be opened")
+            terminal.expect(PROMPT)
+        terminal.type("Hello!\r")
+        terminal.expect("Ask me")
+        terminal.expect(PROMPT)
+        (home / "kotae.db").rename(home / "away.db")
+        terminal.type("/up\r")
+        terminal.expect("That did not work: ")
+        terminal.expect(PROMPT)
+        (home / "away.db").rename(home / "kotae.db")
+        terminal.type("\x03")
+        terminal.expect("Ctrl-D or /quit ends.")
+        terminal.type("/quit\r")
+        assert terminal.ended() == 0
+
+
+class Failing:
+    """A terminal at which somebody sits, and whose talk ends by what nobody has foreseen."""
+
+    interactive, used = True, False
+
+    async def run(self, bot: object) -> int:
+        before = signal.getsignal(signal.SIGINT)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, print)
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, before)
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_talk_that_ends_by_an_error_is_the_end_of_the_bot_or_leaves_it_ctrl_c(alone: bool) -> None:
+    app: Any = SimpleNamespace(bot=None)
+    terminal: Any = Failing()
+    async with until_stopped() as stopped:
+        talk = _talk(terminal, app, stopped, alone=alone)
+        if alone:
+            with pytest.raises(ZeroDivisionError):
+                await talk
+        else:
+            await talk
+            assert not stopped.is_set()
+            os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.wait_for(stopped.wait(), 30)
 
 
 def test_sigterm_gives_the_terminal_back_as_it_was(tmp_path: Path) -> None:

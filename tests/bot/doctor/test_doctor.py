@@ -308,7 +308,11 @@ async def test_a_folder_that_may_not_be_written(folder: Path) -> None:
 
 
 async def test_a_folder_inside_one_that_may_not_be_written(folder: Path) -> None:
-    expect(await found("home", at(closed(folder) / "new" / "home"), as_root=False), "fault", "KOTAE_HOME", "所有者")
+    settings = at(closed(folder) / "new" / "home")
+    expect(await found("home", settings, as_root=False), "fault", "KOTAE_HOME", "所有者")
+    expect(
+        await found("log", settings, as_root=False), "fault", "agent_chat.log", "Permission denied", "書き込めません"
+    )
 
 
 @pytest.mark.parametrize("below", ["", "home"])

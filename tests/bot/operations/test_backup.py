@@ -255,6 +255,27 @@ async def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         await restored(tmp_path / "none", tmp_path / "new")
 
 
+async def test_nothing_is_replaced(tmp_path: Path) -> None:
+    settings = await home(tmp_path / "old")
+    (tmp_path / "notes").write_text("years of work")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for target in (tmp_path / "notes", tmp_path / "link", settings.home / "kotae.db"):
+        before = target.read_bytes() if target.exists() else None
+        with pytest.raises(BackupError, match="replaces nothing") as there:
+            await back_up(settings, target)
+        assert str(target) in there.value.text("ja") and "上書きしません" in there.value.text("ja")
+        assert (target.read_bytes() if target.exists() else None) == before
+    assert names(tmp_path) == {"old", "notes", "link"}
+
+
+async def test_a_file_that_is_made_meanwhile_stays(tmp_path: Path) -> None:
+    settings = await home(tmp_path / "old")
+    made = await asyncio.gather(*(back_up(settings, tmp_path / "copy") for _ in range(3)), return_exceptions=True)
+    assert sorted(type(one).__name__ for one in made) == ["BackedUp", "BackupError", "BackupError"]
+    assert names(tmp_path) == {"old", "copy"}
+    await restored(tmp_path / "copy", tmp_path / "new")
+
+
 async def test_text_that_is_gone_is_said_and_nothing_is_written(tmp_path: Path) -> None:
     settings = await home(tmp_path / "old")
     next((settings.home / "documents").rglob("*.md")).write_text("changed")
@@ -329,7 +350,11 @@ async def test_damaged_archives_are_refused(tmp_path: Path) -> None:
     bad, new = tmp_path / "bad", tmp_path / "new"
     for wrong in (b"", b"not an archive at all", data[: len(data) // 2], data[:200], gzip.compress(b"x" * 5000)):
         bad.write_bytes(wrong)
-        await refused(bad, new)
+        said = (await refused(bad, new)).text("ja")
+        assert any(
+            why in said
+            for why in ("（gzip 形式ではありません）", "（途中で切れているか、展開できません）", "一覧がありません")
+        )
     unpacked = bytearray(gzip.decompress(data))
     place = unpacked.rindex(b"The harbour plan")
     unpacked[place : place + 3] = b"Her"
@@ -400,7 +425,7 @@ async def test_a_database_that_is_damaged_newer_or_without_its_texts_is_refused(
         copied.execute("UPDATE documents SET markdown = ? WHERE name = 'plan.md'", ("0" * 64,))
         copied.commit()
     error = await refused(repacked(good, bad, **{"kotae.db": snapshot.read_bytes()}), new)
-    assert "1 documents without their text" in error.text("en")
+    assert "1 document without its text" in error.text("en")
     with closing(sqlite3.connect(snapshot)) as copied:
         copied.execute("UPDATE alembic_version SET version_num = '9999'")
         copied.commit()

@@ -137,8 +137,19 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     made = folder(tmp_path / "set")
     (made / "corpus.jsonl").write_bytes('{"_id": "a", "text": "規則"}'.encode("shift_jis"))
 
-    with pytest.raises(EvaluationError, match=r"corpus\.jsonl"):
+    with pytest.raises(EvaluationError, match=r"corpus\.jsonl") as bytes_:
         read(made)
+    assert bytes_.value.text("ja").endswith("を読めません: UTF-8 ではありません")
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    made = folder(tmp_path / "set")
+    (made / "corpus.jsonl").unlink()
+    (made / "corpus.jsonl").mkdir()
+
+    with pytest.raises(EvaluationError, match=r"corpus\.jsonl") as no_file:
+        read(made)
+    assert no_file.value.text("ja").endswith("を読めません: フォルダーです")
 
 
 # -- the figures -----------------------------------------------------------------------------------------------------

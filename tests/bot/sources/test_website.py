@@ -19,7 +19,7 @@ from bot.sources.addresses import resolved
 from bot.sources.base import PageError, SourceError
 from bot.sources.sources import NewSource
 from bot.sources.sync import Sync, SyncReport
-from bot.sources.web_request import AwayError, Body
+from bot.sources.web_request import AwayError, Body, web_client
 from bot.sources.website import ROBOTS_BYTES, WebsiteSource, check_address
 from bot.types import Actor
 from retrieval.i18n import Text
@@ -600,6 +600,13 @@ async def test_what_is_too_long_is_not_unpacked_first() -> None:
         tracemalloc.stop()
 
 
+async def test_a_server_that_is_not_there_is_said_in_words() -> None:
+    async with web_client(private=True, seconds=30) as client:
+        with pytest.raises(AwayError, match="no connection") as away:
+            await client.get("http://127.0.0.1:9/", {})
+    assert away.value.said.ja == "接続できません"
+
+
 @pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip", "gzip,identity"])
 async def test_what_is_packed_as_nobody_asked_is_not_unpacked(encoding: str) -> None:
     with pytest.raises(AwayError):
@@ -622,7 +629,7 @@ async def test_an_answer_that_trickles_costs_only_itself(home: Home, site: Site)
     async with source.look(None, {}) as listing:
         over.set()
         assert listing is not None and f"{site.url}/docs/b" in listing.pages
-        with pytest.raises(PageError, match="Timeout"):
+        with pytest.raises(PageError, match="no whole answer in time"):
             await listing.fetch(listing.pages[f"{site.url}/docs/a.html"])
 
 

@@ -321,7 +321,9 @@ async def test_kinds_that_are_not_read(loader: Loader) -> None:
         ("a.zip", "packed"),
         ("a.exe", "type"),
         ("README", "type"),
-        ("", "type"),
+        ("", "nameless"),
+        ("docs/.TXT", "nameless"),
+        ("docs/.env", "type"),
     ):
         assert await refusal(loader, name, b"data") == why
     with pytest.raises(UnreadableError) as caught:

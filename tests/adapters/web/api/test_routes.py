@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -105,6 +106,25 @@ def test_events_are_those_of_kotae_ask(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
+    ("session", "told"),
+    [
+        (" s ", "%20s%20"),
+        ("50% off", "50%25%20off"),
+        ("会議", "%E4%BC%9A%E8%AD%B0"),
+        ("a\r\nSet-Cookie: x", "a%0D%0ASet-Cookie:%20x"),
+        ("-", "-"),
+        ("user:7/(a)", "user:7/(a)"),
+    ],
+)
+def test_the_header_has_any_session(client: httpx.Client, session: str, told: str) -> None:
+    question = {"query": "Hello!", "session_id": session}
+    for accept in ("application/json", "text/event-stream"):
+        response = client.post("/chat", json=question, headers={"Accept": accept})
+        assert response.status_code == 200 and response.headers["x-session-id"] == told
+    assert client.post("/chat", json=question).json()["session_id"] == unquote(told) == session
+
+
+@pytest.mark.parametrize(
     ("accept", "kind"),
     [
         ("Text/Event-Stream", "text/event-stream"),
@@ -136,6 +156,11 @@ def test_search(client: httpx.Client, mode: str | None) -> None:
     (hit,) = found["results"] or found["rejected"]
     assert hit["document"] == "harbour.md" and 0 <= hit["relevance"] <= 1
     assert ("dense" in hit["scores"]) == (mode in ("dense", "hybrid"))  # keywords by default
+
+
+def test_a_part_of_the_request_is_called_as_whoever_asks_calls_it(client: httpx.Client) -> None:
+    for params, names in (({"limit": "0"}, "query, limit"), ({"query": "x", "mode": "y", "limit": "x"}, "mode, limit")):
+        assert client.get("/search", params=params).json()["message"].endswith(f": {names}.")
 
 
 def test_a_search_reads_what_the_team_may_read(client: httpx.Client) -> None:
@@ -183,6 +208,46 @@ def test_a_file_in_a_form(client: httpx.Client) -> None:
     assert added.json()["name"] == "よくある質問.csv" and added.json()["collection"] == "c2"
     assert client.get(f"/documents/{added.json()['id']}").json()["scope"] == "everyone"
     assert client.get("/search", params={"query": "灯台の色は？"}).json()["results"][0]["question"] == "灯台の色は？"
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("議事録 2026.11.26", "議事録 2026.11.26.md"),
+        ("v1.2 notes", "v1.2 notes.md"),
+        ("Node.js", "Node.js.md"),
+        ("notes.TXT", "notes.TXT"),
+        ("a/b.md", "a/b.md"),
+        (".env", ".env.md"),
+        ("mail.eml", None),
+        ("a/", None),
+        ("  .txt ", None),
+    ],
+)
+def test_a_text_is_markdown_unless_its_name_ends_as_files_do(client: httpx.Client, name: str, kept: str | None) -> None:
+    added = client.post("/documents", json={"name": name, "text": f"# {name}\n\nA text.", "collection": "named"})
+    if kept is None:
+        assert (added.status_code, added.json()["error"]) == (422, "refused")
+        assert ("no name" in added.json()["message"]) == (name != "mail.eml")
+    else:
+        assert added.json()["name"] == kept, added.text
+
+
+@pytest.mark.parametrize(
+    "kind", ["multipart/form-data; boundary=b", 'Multipart/Form-Data; boundary="b"; charset=UTF-8']
+)
+def test_what_in_a_form_is_not_utf_8_is_refused(client: httpx.Client, kind: str) -> None:
+    def add(name: bytes, collection: bytes) -> httpx.Response:
+        parts = (b'file"; filename="%s' % name, b"# A\n\nA text."), (b"collection", collection)
+        form = b"".join(b'--b\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % part for part in parts)
+        return client.post("/documents", content=form + b"--b--\r\n", headers={"Content-Type": kind})
+
+    for name, collection in ((b"a.md", b"\xff\xfe"), ("一覧表.md".encode("cp932"), b"c3")):
+        refused = add(name, collection)
+        assert (refused.status_code, refused.json()["error"]) == (400, "not_a_form")
+        assert "UTF-8" in refused.json()["message"]
+    added = add("一覧表é.md".encode(), "表é".encode()).json()
+    assert (added["name"], added["collection"]) == ("一覧表é.md", "表é")
 
 
 def test_a_private_document_is_neither_replaced_nor_added(service: Service, client: httpx.Client) -> None:
