@@ -87,6 +87,9 @@ _ONE_PAGE = Text(
     en="it says what other pages say, too, all of a sudden, as where one has to sign in first",
     ja="急にほかのページと同じ内容になりました（ログイン画面やメンテナンス画面など）",
 )
+_NO_ADDRESS = Text(en="sent to what is no address", ja="正しくないアドレスへ転送されました")
+_OTHER_HOST = Text(en="sent to another host for now", ja="一時的に別のホストへ転送されています")
+_NO_END = Text(en="redirects without end", ja="転送が繰り返されています")
 _MANY_FAIL = Text(
     en="{n} of {all} pages could not be read, so the rest was not compared.",
     ja="{all} ページ中 {n} ページを読み込めなかったため、比較を行いませんでした。",
@@ -146,7 +149,7 @@ class _Visit:
     seen: dict[str, _Page] = field(default_factory=dict)
     pages: dict[str, SourcePage] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
-    failed: dict[str, str | Text] = field(default_factory=dict)
+    failed: dict[str, Text] = field(default_factory=dict)
     led: dict[str, tuple[str, bool]] = field(default_factory=dict)  # from a page to where; whether for good
     on_disk: int = 0  # bytes of all pages
     blind: bool = False  # a page that cannot be had may lead to others
@@ -251,11 +254,11 @@ class _Visit:
         try:
             answer = await self._get(urljoin(self.start, "/robots.txt"), beside=True)
         except AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
-            raise SourceError(_START, url=urljoin(self.start, "/robots.txt"), why=str(error)) from error
+            raise SourceError(_START, url=urljoin(self.start, "/robots.txt"), why=error.said) from error
         if answer.status == 200:
             self.robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode("utf-8-sig", errors="replace"))
         if not self.robots.can_fetch(self.start, AGENT):
-            raise SourceError(_START, url=self.start, why=_FORBIDDEN.en)
+            raise SourceError(_START, url=self.start, why=_FORBIDDEN)
 
     async def _find_folder(self) -> None:
         """People leave out the slash of a folder. One of the host's own, or one whose server puts it there, is meant:
@@ -275,7 +278,7 @@ class _Visit:
         try:
             answer = await self._get(self.start)
         except AwayError as error:
-            raise SourceError(_START, url=self.start, why=str(error)) from error
+            raise SourceError(_START, url=self.start, why=error.said) from error
         return urlsplit(answer.url).path.startswith(folder)
 
     async def _sitemap(self) -> dict[str, str] | None:
@@ -300,7 +303,7 @@ class _Visit:
                 inner, pages = await asyncio.to_thread(_entries, answer.body)
             except (AwayError, ParseError, DefusedXmlException, ValueError, zlib.error) as error:
                 # half a sitemap would have the other half removed
-                raise SourceError(_SITEMAP, url=url, why=str(error) or type(error).__name__) from error
+                raise SourceError(_SITEMAP, url=url, why=_reason(error)) from error
             any_there = True
             ours = {page: date for given, date in pages.items() if self._ours(page := self._here(given))}
             self.seen[url] = _Page(version=_NAMED if ours else "", suffix=".xml")
@@ -355,8 +358,8 @@ class _Visit:
             )
         except AwayError as error:
             if first:
-                raise SourceError(_START, url=url, why=str(error)) from error
-            self.failed[url] = str(error)
+                raise SourceError(_START, url=url, why=error.said) from error
+            self.failed[url] = error.said
             self.blind = self.blind or before is None
             return before
         if answer.gone:
@@ -431,14 +434,14 @@ class _Visit:
             try:
                 url = _plain(urljoin(url, answer.headers.get("location", "")))
             except ValueError as error:
-                raise AwayError("sent to what is no address") from error
+                raise AwayError(_NO_ADDRESS) from error
             if not _same_host(url, self.start):
                 if asked in self.known and answer.status not in (301, 308):  # such as to a log-in
-                    raise AwayError("sent to another host for now")
+                    raise AwayError(_OTHER_HOST)
                 return Answer(asked, 404)
             if not self.robots.can_fetch(url, AGENT):
                 return Answer(asked, 404)
-        raise AwayError("redirects without end")
+        raise AwayError(_NO_END)
 
 
 def check_address(location: str) -> str:
@@ -580,6 +583,10 @@ def _address(url: str, base: str, link: str) -> str:
         if target.startswith(("http://", "https://")):
             return quote(target, safe=":/?&=%#@!$'()*+,;~[]-._")
     return ""
+
+
+def _reason(error: Exception) -> Text | str:
+    return error.said if isinstance(error, AwayError) else str(error) or type(error).__name__
 
 
 def _last_name(url: str, *, query: bool = False) -> str:
