@@ -616,6 +616,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TALKS}::test_a_channel_that_becomes_private_narrows_before_the_next_answer",),
     ),
     (
+        "Sources: a folder is looked at by the machine that has it",
+        "bot/sources/sources.py",
+        ("not (local and self._store.shared)", "True"),
+        ("tests/bot/sources/test_sources.py::test_a_folder_is_looked_at_by_the_machine_that_has_it",),
+    ),
+    (
         "Channels: one that the platform does not tell of is nobody's",
         CHANNEL,
         (

@@ -5,6 +5,7 @@ Source: sources.md §1 to §3.
 
 import asyncio
 import logging
+import os
 import re
 import shutil
 import uuid
@@ -44,6 +45,7 @@ SHORTEST, LONGEST = 10, 30 * 24 * 3600
 LEASE = timedelta(minutes=2)
 _STALE = timedelta(days=1)
 LOOK = 1.0  # seconds between two looks at what is due
+NOWHERE = timedelta(minutes=10)  # that a folder waits for a machine that has it
 SIDE_BY_SIDE = 8  # sources that are synced at a time, beside channels
 BACKOFF, LONGEST_BACKOFF = 60, 6 * 3600  # seconds after a failure, doubled with each
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
@@ -311,10 +313,20 @@ class Sources:
                 if idle and due and self.channels.serves(source.location):
                     watched[source.id] = asyncio.create_task(self._due(source), name="channel")
                 continue
+            if not await asyncio.to_thread(self._is_here, source):
+                continue
             if idle and source.kind == "folder":
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
             if source.due_at <= self._clock() and source.id not in syncing and len(syncing) < SIDE_BY_SIDE:
                 syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")
+
+    def _is_here(self, source: FollowedSource) -> bool:
+        """Whether to look at it here: of several machines one that has the folder or repository does, unless none has
+        for so long that somebody has to be told."""
+        local = source.kind == "folder" or (source.kind == "git" and source.location.startswith("/"))
+        if not (local and self._store.shared) or self._clock() - source.due_at > NOWHERE:
+            return True
+        return os.path.isdir(self._settings.home / source.location)  # noqa: PTH112 (raises nothing)
 
     async def _rest(self, seconds: float) -> None:
         await sleep_unless(self._stirred, seconds)

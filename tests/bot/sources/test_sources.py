@@ -924,6 +924,45 @@ async def test_changes_are_followed_without_a_word(home: Home, kind: str, clock:
         await asyncio.gather(watching, return_exceptions=True)
 
 
+class Shared(FollowedSources):
+    """As on a server, where several machines look."""
+
+    shared = True
+
+
+async def test_a_folder_is_looked_at_by_the_machine_that_has_it(home: Home, clock: Clock) -> None:
+    folder = home.folder / "home" / "notes"
+    folder.mkdir()
+    await home.sources.add(EDITOR, NewSource("folder", str(folder), name="notes"))
+    clock.now += timedelta(seconds=1)
+    tree = home.tree("git")
+    tree.write(a_md="Pier one.")
+    await home.sources.add(EDITOR, NewSource("git", str(tree.path), name="wiki"))
+    library, elsewhere = home.library, settings(home.folder / "elsewhere")
+    other = Sources(
+        elsewhere, Shared(library.engine), library.knowledge, library.documents, owner="another", clock=clock
+    )
+    watching = asyncio.create_task(other.watch())
+    try:
+
+        async def notes() -> FollowedSource:
+            return next(one for one in await home.store.listed() if one.name == "notes")
+
+        async def piers() -> bool:
+            return await library.found("pier") == ["Pier one."]
+
+        async def told() -> bool:
+            return (await notes()).trouble is not None
+
+        await until(piers)
+        assert ((await notes()).failures, (await notes()).checked_at) == (0, None)
+        clock.now += timedelta(minutes=11)
+        await until(told)
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
 async def test_a_site_that_does_not_answer_holds_up_no_other_source(home: Home, clock: Clock) -> None:
     tree = home.tree("folder")
     tree.write(a_md="Pier one.")
