@@ -48,9 +48,9 @@ OBJECTION = Text(
 )
 OBJECTED = Text(
     en="Thank you for telling me. I quote the documents, so I cannot put it right myself. Please rate that answer 👎 "
-    "and write what it should say: it is brought to the people who can answer it.",
-    ja="ご指摘ありがとうございます。資料を引用しているため、私のほうでは直せません。その回答に 👎 を付けて正しい内容を"
-    "お書きいただくと、詳しい方に届きます。",
+    "(in the terminal: /down) and write what it should say: it is brought to the people who can answer it.",
+    ja="ご指摘ありがとうございます。資料を引用しているため、私のほうでは直せません。その回答に 👎 を付けて"
+    "（ターミナルでは /down）正しい内容をお書きいただくと、詳しい方に届きます。",
 )
 
 SEARCHES: Mapping[str, Text] = {
