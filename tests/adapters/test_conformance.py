@@ -238,6 +238,7 @@ async def test_a_question_deleted_while_it_runs_leaves_nothing(place: World) -> 
         await until(lambda: place.thread(asked))
         await place.deletes(asked)
         await until(lambda: place.thread(asked), lambda said: not said)
+        await place.quiet()  # nobody works on it any more
         held.go_on.set()
         await place.answered(await place.says(BETTER), "Other.")
         assert await place.thread(asked) == [] and (await counts(it))["answers"] == 1
