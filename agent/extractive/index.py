@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
+from agent.routing.patterns import words
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
 from retrieval.text import beginning, language_of, normalise
@@ -59,11 +60,18 @@ _NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, N
     r"(?<![\w.])v?(\d+(?:\.\d+)+)|(?<!\d)((?:19|20)\d\d)(?!\d)"
     rf"|\b[A-Z][A-Za-z.+#]*[ -]?(\d+(?:\.\d+)*)(?!{_COUNTED})"
 )
+_PART = r"(?:floor|chapter|section|article|clause|edition)\b|[階号条章版期]"
+_ORDINAL = re.compile(  # one of its kind: what is on the 6th floor is nothing of six people
+    rf"(?<![\d.])(\d+)(?:(?:st|nd|rd|th) )?({_PART})|\b({_PART}) (\d+)", re.IGNORECASE
+)
 
 
 def sure(question: str, hit: Hit) -> bool:
     """Whether words and meaning agree so strongly that the passage may be said to answer, all of the question and not
-    one part of it, nor the same of another year or version. Across languages there are no common words to agree."""
+    one part of it, nor the same of another year or version. What it asks of each of several things is told where all
+    stand. Across languages there are no common words to agree."""
+    if words("asks_each").search(normalise(question)):
+        return hit.relevance >= STRONG and holds_all(question, hit)
     return hit.relevance >= (STRONG if hit.held >= MOST else STRONG_MATCH) and _holds(question, hit)
 
 
@@ -98,10 +106,14 @@ def _of_that_number(question: str, passage: Passage) -> bool:
     """Whether each year, version and number of a thing that the question names stands in the passage. What answers
     another question answers none of another day or amount either: there any number has to."""
     parts = (passage.document, passage.title, *passage.headings, passage.question or "", passage.text)
-    there = set(_NUMBER.findall(unicodedata.normalize("NFKC", "\n".join(parts))))
-    asked = unicodedata.normalize("NFKC", question)
+    told, asked = (unicodedata.normalize("NFKC", text) for text in ("\n".join(parts), question))
     named = _NUMBER.findall(asked) if passage.question else chain.from_iterable(_NUMBERED.findall(asked))
-    return there.issuperset(filter(None, named))
+    return set(_NUMBER.findall(told)).issuperset(filter(None, named)) and _ordinals(told) >= _ordinals(asked)
+
+
+def _ordinals(text: str) -> set[tuple[str, str]]:
+    """The floors, chapters and the like that it names: 「6階」, "the 6th floor", "floor 6"."""
+    return {(number or after, (of or before).lower()) for number, of, before, after in _ORDINAL.findall(text)}
 
 
 @dataclass(frozen=True, slots=True)
