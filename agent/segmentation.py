@@ -16,6 +16,7 @@ from retrieval.text import HTML_TAGS, compiled, language_of, sentences
 
 UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
+_BELOW = 7  # the level of a line in bold that heads what follows: headings of Markdown have six
 LONGEST = 420  # characters; a longer list item or answer is quoted sentence by sentence
 
 parser = compiled(
@@ -45,8 +46,11 @@ _TAG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
+_LOOSE = re.compile(r"\*{2,4}(?=[^*\n]*[^\W\d_])([^*\n]+)\*{2,4}")  # "**Note: **", as editors export it
+_EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
+_SIGN = re.compile(r"\\([\\*_])")  # of emphasis, which stands for itself
+_BREAK = re.compile(r"\\[ \t]*(?=\n|\Z)|(?<=\s)\\(?=\s)")  # of a line
 _CODE_SPAN = re.compile(r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)")
 _SPACES = re.compile(r"[ \t\u3000]*\n[ \t]*|[ \t\u3000]{2,}")
 _DRAWING = re.compile(
@@ -64,6 +68,8 @@ _POINTS_ELSEWHERE = re.compile(
     r"|関連(?:リンク|項目|ページ|資料|記事)|外部リンク|参考(?:文献|リンク|資料)?|脚注|出典|目次|もくじ|リンク集?|カテゴリー?)$",
     re.IGNORECASE,
 )
+_BOLD_LINE = re.compile(r"(\*\*|__)(?![\s*_])(?:(?!\1).){1,60}(?<![.。!！\s])\1[:：]?\s*")  # and no whole sentence
+_OPENS = re.compile(r"[:：?？][\s*_]*$")  # over more of its paragraph, which may go on from it otherwise
 _COMMAND_LINE = re.compile(r"\s*`[^`\n]*[ $./-][^`\n]*`\s*")
 _WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _RECORD = re.compile(r"([^,:：。]{1,60}): [^。]*?, [^,:：。]{1,60}: ")
@@ -87,6 +93,7 @@ class Unit:
     leads_away: bool = False  # only links, or a list of where else to look: nothing is said here
     depth: int = 0  # of an item in its list, from 1
     names: tuple[str, ...] = ()  # of a row's columns
+    heads: bool = False  # a line that stands for a heading: what follows has it among its own
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -110,13 +117,13 @@ def clean(text: str) -> str:
     kept: list[str] = []
 
     def keep(span: re.Match[str]) -> str:
-        kept.append(span.group())
+        kept.append(span[1] if span.re is _SIGN else span.group())
         return f"\x00{len(kept) - 1}\x00"
 
-    text = _CODE_SPAN.sub(keep, _TEMPLATE.sub("", text))
-    text = _LINK.sub(r"\1", _IMAGE.sub("", text))
+    text = _SIGN.sub(keep, _CODE_SPAN.sub(keep, _TEMPLATE.sub("", text)))
+    text = _LINK.sub(r"\1", _IMAGE.sub("", _BREAK.sub("", text)))
     text = _TAG.sub(" ", _ADDRESS.sub(r"\1", _REFERENCE.sub("", text)))
-    text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
+    text = _EMPHASIS.sub(r"\2", _LOOSE.sub(r"\1", _STRONG.sub(r"\2", text)))
     text = html.unescape(_ESCAPE.sub(r"\1", text))
     text = re.sub(r"\x00(\d+)\x00", lambda mark: kept[int(mark.group(1))], text)
     return _SPACES.sub(" ", text).strip()
@@ -190,6 +197,13 @@ class _Reader:
         self._own = {depth: text for depth, text in self._own.items() if depth < level} | {level: heading}
         self._last = self._first_lead
 
+    def _heading(self, level: int, line: str) -> Iterator[Unit]:
+        """A line that stands for a heading, below those that are over it."""
+        text = clean(line)
+        self._own = {depth: own for depth, own in self._own.items() if depth < level}
+        yield replace(self._unit(text, "sentence"), heads=True)
+        self._head(level, text.rstrip(":： "))
+
     def _unit(self, text: str, kind: UnitKind, *, links: bool = False) -> Unit:
         own = (text for text in self._own.values() if text not in self._passage_headings)
         headings = (*self._passage_headings, *own)
@@ -212,7 +226,11 @@ class _Reader:
 
     def _paragraph(self, text: str) -> Iterator[Unit]:
         self._group += 1
-        for form, lines in _stretches(text.split("\n")):
+        first, _, rest = text.partition("\n")
+        if not self._depth and _BOLD_LINE.fullmatch(first) and (not rest or _OPENS.search(first)):
+            yield from self._heading(_BELOW, first)
+            text = rest
+        for form, lines in _stretches(text.split("\n")) if text else ():
             yield from self._lines(form, lines)
 
     def _lines(self, form: str, lines: list[str]) -> Iterator[Unit]:

@@ -74,6 +74,45 @@ def test_addresses_and_placeholders_are_read_and_tags_are_not(text: str, read: s
     assert clean(text) == read
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r"Rows marked \*late\* and snake\_case\_names", "Rows marked *late* and snake_case_names"),
+        (r"*\*needed by all*", "*needed by all"),
+        (r"C:\\drive and `a\_b`", r"C:\drive and `a\_b`"),
+        ("**Note: **ask first", "Note: ask first"),
+        ("****Who**** pays", "Who pays"),
+        ("**注意： **先に確認する", "注意： 先に確認する"),
+        ("2 ** 3 ** 4", "2 ** 3 ** 4"),
+        ("Ask the desk.\\\nThen wait.\\", "Ask the desk. Then wait."),
+        ("窓口に聞く。\\\n待つ。\\", "窓口に聞く。 待つ。"),
+    ],
+)
+def test_signs_that_are_meant_stay_and_what_is_left_of_emphasis_goes(text: str, read: str) -> None:
+    assert clean(text) == read
+
+
+@pytest.mark.parametrize(
+    ("markdown", "read"),
+    [
+        (
+            "**Opening hours**\n\nFrom 9 to 5.\n\n__Parking:__\n\nNone.",
+            [("Opening hours", ()), ("From 9 to 5.", ("Opening hours",)), ("Parking:", ()), ("None.", ("Parking",))],
+        ),
+        ("**誰が払う？**\n会社です。", [("誰が払う？", ()), ("会社です。", ("誰が払う？",))]),
+        (
+            "**受付**\n\n9時から。\n\n## 帰り\n\n鍵を返す。",
+            [("受付", ()), ("9時から。", ("受付",)), ("鍵を返す。", ("帰り",))],
+        ),
+        ("**Kestrel**\nis a tool.", [("Kestrel is a tool.", ())]),
+        ("**Do not share it.**\n\nNever.", [("Do not share it.", ()), ("Never.", ())]),
+        ("- **Late**\n- Early", [("Late", ()), ("Early", ())]),
+    ],
+)
+def test_a_line_all_in_bold_heads_what_follows(markdown: str, read: list[tuple[str, tuple[str, ...]]]) -> None:
+    assert [(unit.text, unit.headings) for unit in units(markdown)] == read
+
+
 def test_lines_that_stand_for_themselves_are_told_from_sentences_of_one_line() -> None:
     lines = units("France: 40 EUR\nJapan: 66 EUR. Less for half a day.")
     assert [(unit.text, unit.group) for unit in lines] == [
