@@ -55,6 +55,7 @@ _BESIDE = Text(  # in one sentence that leads to what follows: the check would c
 _MARKS = "Found: {found}\nSure: {sure}"
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_DIGITS, _YEAR = re.compile(r"\d+"), re.compile(r"(?:19|20)\d\d")
 _COUNTED = r"[\d.,:]*\s?(?:[%日人時分円月週回件名台個枚歳]|(?:day|week|month|year|hour|min|people|time|[ap]m))"
 _NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, Node.js 26); not how many of something
     r"(?<![\w.])v?(\d+(?:\.\d+)+)|(?<!\d)((?:19|20)\d\d)(?!\d)"
@@ -126,6 +127,22 @@ class Shown:
     @property
     def lines(self) -> list[Unit]:
         return [unit for excerpt in self.excerpts for _, unit in excerpt.lines]
+
+
+def newest_first(question: str, excerpts: Sequence[Excerpt], hits: Sequence[tuple[int, Hit]]) -> list[Excerpt]:
+    """Of editions of a page, whose titles differ in a year or date alone, the newest in front of the others; those that
+    the question names stay where they are."""
+    asked = frozenset(_DIGITS.findall(unicodedata.normalize("NFKC", question)))
+
+    def edition(excerpt: Excerpt) -> tuple[str, list[int]]:
+        title = unicodedata.normalize("NFKC", hits[excerpt.hit][1].passage.title)
+        numbers = _DIGITS.findall(title)
+        dated = any(map(_YEAR.fullmatch, numbers)) and asked.isdisjoint(numbers)
+        return (_DIGITS.sub("0", title), [*map(int, numbers)]) if dated else (title, [])
+
+    newest = sorted(excerpts, key=lambda excerpt: edition(excerpt)[1], reverse=True)
+    editions = {name: [each for each in newest if edition(each)[0] == name] for name, _ in map(edition, excerpts)}
+    return [editions[edition(excerpt)[0]].pop(0) for excerpt in excerpts]
 
 
 def written(closest: Sequence[Shown], language: Language, *, certainly: bool, beside: Sequence[Shown] = ()) -> str:

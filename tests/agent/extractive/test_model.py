@@ -444,6 +444,31 @@ async def test_lines_of_another_section_stand_under_its_heading() -> None:
     ]
 
 
+TARIFFS = ("Travel tariff 2023", "Travel tariff 2025", "Travel tariff 2024")
+RULES = ("給与規程（2023年4月改定）", "給与規程（2024年10月改定）", "給与規程（2024年4月改定）")
+OTHERS = ("Travel rules 2023", "Travel tariff 2025")
+
+
+@pytest.mark.parametrize(
+    ("question", "titles", "order"),
+    [
+        ("What is the tariff of a trip?", TARIFFS, (1, 2, 0)),
+        ("What was the tariff of a trip in 2023?", TARIFFS, (0, 1, 2)),
+        ("What is the tariff of a trip?", OTHERS, (0, 1)),
+        ("What is the tariff of a trip?", ("Travel tariff 1", "Travel tariff 2"), (0, 1)),
+        ("給与の締め日は？", RULES, (1, 2, 0)),
+        ("２０２３年の給与の締め日は？", RULES, (0, 1, 2)),
+    ],
+)
+async def test_of_editions_of_a_page_the_newest_is_in_front(
+    question: str, titles: tuple[str, ...], order: tuple[int, ...]
+) -> None:
+    text = "給与の締め日は末日です。" if language_of(question) == "ja" else "The tariff of a trip is set here."
+    pages = [replace(passage(f"{n}.md", text, collection="handbook"), title=title) for n, title in enumerate(titles)]
+    last = answer(await turn(question, Scored(*((page, 0.5 - n / 100, 0.5) for n, page in enumerate(pages)))))
+    assert [line.strip("*") for line in last.text.splitlines() if line.startswith("**")] == [titles[n] for n in order]
+
+
 async def test_lines_that_stand_for_themselves_are_rows_of_their_own() -> None:
     page = passage("rates.md", "Refunds in France: 40 EUR\nRefunds in Japan: 66 EUR", collection="handbook")
     text = answer(await turn("How high are refunds in Japan?", Library((page,), relevance=0.95))).text
