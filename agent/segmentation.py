@@ -16,7 +16,7 @@ from retrieval.text import HTML_TAGS, compiled, language_of, sentences
 
 UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
-_BELOW = 7  # the level of a line in bold that heads what follows: headings of Markdown have six
+_CHAPTER, _SECTION, _BOLD = 7, 8, 9  # the levels of lines that stand for headings: those of Markdown are 1 to 6
 LONGEST = 420  # characters; a longer list item or answer is quoted sentence by sentence
 
 parser = compiled(
@@ -30,7 +30,15 @@ space."""
 _QUOTE_MARK = re.compile(r"^(?:\s*>)+ ?")
 _EMPTY_QUOTE = re.compile(r"(?:\s*>)+\s*")
 _FORMS = {  # of lines that stand for themselves in what Markdown takes for one paragraph
-    "item": re.compile(r"^\s*(?:[-*+]\s+|[•・●◦○]\s*|\d{1,3}(?:[.)]\s+|[．、])|[①-⑳]|[（(]\d{1,2}[)）])\s*(?=\S)(.*)$"),
+    "heading": re.compile(  # of Japanese regulations and mails: 「第3条（試用期間）」, 「■返品」, 「【契約プラン】」
+        r"^\s*(?:(?:第\s?[\d〇一二三四五六七八九十百]{1,4}\s?[章節条]|附\s?則)"
+        r"(?:\s*[（(][^（）()。]{1,40}[)）]|[ \u3000][^（()。\d]{1,30})?"
+        r"|[■◆□◇▼▽]\s*[^\s。：:\d][^。：:\d]{0,30}|【[^【】。：:\d]{1,30}】)\s*$"
+    ),
+    "item": re.compile(
+        r"^\s*(?:[-*+]\s+|[•・●◦○]\s*|\d{1,3}(?:[.)]\s+|[．、])|[０-９]{1,2}[ \u3000]+(?=\S{8})|[①-⑳]"
+        r"|[（(]\d{1,2}[)）])\s*(?=\S)(.*)$"
+    ),
     "row": re.compile(r"^\s*\|(.*)\|\s*$"),
     "definition": re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$"),
 }
@@ -38,6 +46,7 @@ _FORMS = {  # of lines that stand for themselves in what Markdown takes for one 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\((?:[^()]|\([^)]*\))*\)|\[[^\]]*\])")
 _REFERENCE = re.compile(r"\[\^?(?:(?<=\^)[\w-]+|\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation needed|要出典)\](?!\()")
+_VALUE = re.compile(r"\{\{\s*[\w.]+\s*\}\}")  # that a program fills in
 _TEMPLATE = re.compile(r"\{%.{0,2000}?%\}|\{\{.{0,2000}?\}\}|<!--.{0,2000}?-->", re.DOTALL)
 _ADDRESS = re.compile(r"<((?:https?|ftp|mailto|tel):[^\s<>]+|[^\s<>@:/]+@[^\s<>@]+\.[A-Za-z]{2,})>")
 _TAG = re.compile(
@@ -71,6 +80,10 @@ _POINTS_ELSEWHERE = re.compile(
 _BOLD_LINE = re.compile(r"(\*\*|__)(?![\s*_])(?:(?!\1).){1,60}(?<![.。!！\s])\1[:：]?\s*")  # and no whole sentence
 _OPENS = re.compile(r"[:：?？][\s*_]*$")  # over more of its paragraph, which may go on from it otherwise
 _COMMAND_LINE = re.compile(r"\s*`[^`\n]*[ $./-][^`\n]*`\s*")
+_OF_CHAPTER = re.compile(r"\s*(?:第[^条]*[章節]|附)")
+_AROUND = ":： \u3000■◆□◇▼▽【】"  # a heading
+_BOX = re.compile(r"^\[([ xX])\](?=\s)")
+_COLUMNS = re.compile(r"\S(?:[ \u3000]{2,}|\t+)\S")  # set apart by spaces
 _WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _RECORD = re.compile(r"([^,:：。]{1,60}): [^。]*?, [^,:：。]{1,60}: ")
 _LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
@@ -120,13 +133,17 @@ def clean(text: str) -> str:
         kept.append(span[1] if span.re is _SIGN else span.group())
         return f"\x00{len(kept) - 1}\x00"
 
-    text = _SIGN.sub(keep, _CODE_SPAN.sub(keep, _TEMPLATE.sub("", text)))
+    text = _SIGN.sub(keep, _CODE_SPAN.sub(keep, _filled(text)))
     text = _LINK.sub(r"\1", _IMAGE.sub("", _BREAK.sub("", text)))
     text = _TAG.sub(" ", _ADDRESS.sub(r"\1", _REFERENCE.sub("", text)))
     text = _EMPHASIS.sub(r"\2", _LOOSE.sub(r"\1", _STRONG.sub(r"\2", text)))
     text = html.unescape(_ESCAPE.sub(r"\1", text))
     text = re.sub(r"\x00(\d+)\x00", lambda mark: kept[int(mark.group(1))], text)
     return _SPACES.sub(" ", text).strip()
+
+
+def _filled(text: str) -> str:
+    return _TEMPLATE.sub("", _VALUE.sub("…", text))
 
 
 def marked(text: str) -> bool:
@@ -146,7 +163,7 @@ def units(markdown: str, headings: tuple[str, ...] = (), question: str | None = 
     if question is not None and len(markdown) <= LONGEST and "```" not in markdown:
         text = "\n".join(filter(None, map(clean, markdown.splitlines())))
         return (Unit(text, "pair", 0, headings, question),) if text else ()
-    reader, text = _Reader(headings, question or ""), _TEMPLATE.sub("", markdown)
+    reader, text = _Reader(headings, question or ""), _filled(markdown)
     prose = _PROSE.fullmatch(text)
     found = reader.read_prose(text) if prose else reader.read(SyntaxTreeNode(parser.parse(text)).children)
     return tuple(unit for unit in found if unit.text and re.search(r"\w", unit.text))
@@ -202,7 +219,7 @@ class _Reader:
         text = clean(line)
         self._own = {depth: own for depth, own in self._own.items() if depth < level}
         yield replace(self._unit(text, "sentence"), heads=True)
-        self._head(level, text.rstrip(":： "))
+        self._head(level, text.strip(_AROUND))
 
     def _unit(self, text: str, kind: UnitKind, *, links: bool = False) -> Unit:
         own = (text for text in self._own.values() if text not in self._passage_headings)
@@ -228,7 +245,7 @@ class _Reader:
         self._group += 1
         first, _, rest = text.partition("\n")
         if not self._depth and _BOLD_LINE.fullmatch(first) and (not rest or _OPENS.search(first)):
-            yield from self._heading(_BELOW, first)
+            yield from self._heading(_BOLD, first)
             text = rest
         for form, lines in _stretches(text.split("\n")) if text else ():
             yield from self._lines(form, lines)
@@ -236,15 +253,17 @@ class _Reader:
     def _lines(self, form: str, lines: list[str]) -> Iterator[Unit]:
         found = _FORMS[form].match(lines[0]) if form else None
         match form:
+            case "heading" if not self._depth:
+                yield from self._heading(_CHAPTER if _OF_CHAPTER.match(lines[0]) else _SECTION, lines[0])
             case "item" if found:
                 yield from self._listed([found[1], *lines[1:]])
             case "row" if found:
                 yield self._unit(_row([], [clean(cell) for cell in re.split(r"(?<!\\)\|", found[1])]), "row")
-            case "":
+            case "" | "heading":
                 yield from self._prose(lines)
 
     def _listed(self, lines: list[str]) -> Iterator[Unit]:
-        raw = _unwrapped(lines)
+        raw = _BOX.sub(lambda box: "☐" if box[1] == " " else "☑", _unwrapped(lines))
         whole, lead = clean(raw), self._last
         if len(whole) <= LONGEST:
             yield self._unit(whole, "item", links=_only_links(raw))
@@ -289,7 +308,7 @@ def _stretches(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
     margin = max((len(line.rstrip()) for line in lines), default=0)
     for number, line in enumerate(lines):
         form = next((form for form, pattern in _FORMS.items() if pattern.match(line)), "")
-        ended = bool(found) and found[-1][0] in ("row", "definition")
+        ended = bool(found) and found[-1][0] in ("heading", "row", "definition")
         if found and found[-1][0] == "item" and not line[:1].isspace():
             ended = not _runs_on(lines[number - 1].rstrip(), line.strip(), margin)
         if form or not found or ended:
@@ -358,7 +377,7 @@ def _runs_on(before: str, after: str, margin: int) -> bool:
         return False
     if re.match(r"[a-z\[]", after) and not before.endswith((":", "：")):
         return True
-    if _LABELLED.match(before) and _LABELLED.match(after):
+    if any(form.search(before) and form.search(after) for form in (_LABELLED, _COLUMNS)):
         return False
     if margin >= 15 and re.search(r"[、てにをはがのでともや]$", before):
         return True

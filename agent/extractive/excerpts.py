@@ -205,7 +205,8 @@ def _lines(hits: Sequence[Hit]) -> list[_Line]:
         for number, hit in enumerate(hits[:READ])
         for place, unit in enumerate(units(hit.passage.text, hit.passage.headings, hit.passage.question))
     ]
-    return [line for line in found if not (line.unit.leads_away or line.unit.heads)] or found
+    telling = [line for line in found if not (line.unit.leads_away or line.unit.heads)]
+    return [line for line in telling if line.text != hits[line.hit].passage.title] or telling or found
 
 
 def _meaning(texts: Sequence[str], cosines: Mapping[str, float]) -> list[float]:

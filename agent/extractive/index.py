@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
@@ -148,14 +148,20 @@ def newest_first(question: str, excerpts: Sequence[Excerpt], hits: Sequence[tupl
 def written(closest: Sequence[Shown], language: Language, *, certainly: bool, beside: Sequence[Shown] = ()) -> str:
     """The draft: a heading, for each question each passage's lines quoted under the page and section they are from, and
     what the loop reads of its certainty; after what is sure also what `beside` it may say otherwise."""
-    blocks = [(_SAYS if certainly else _NEAR).to(language), *chain.from_iterable(map(_blocks, closest))]
-    if beside:
-        blocks += [_BESIDE.to(language), *chain.from_iterable(map(_blocks, beside))]
+    told, more = (dict.fromkeys(chain.from_iterable(map(_blocks, looks))) for looks in (closest, beside))
+    blocks = [(_SAYS if certainly else _NEAR).to(language), *_named(told)]
+    if other := [block for block in more if block not in told]:
+        blocks += [_BESIDE.to(language), *_named(other)]
     found, surely = ("yes", "yes") if certainly else ("partly", "no")
-    return "\n\n".join([*dict.fromkeys(blocks), _MARKS.format(found=found, sure=surely)])
+    return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])
 
 
-def _blocks(shown: Shown) -> Iterator[str]:
+_Block = tuple[
+    int, str, tuple[str, ...], str
+]  # the number of a passage, its page, the path to a section, and its lines
+
+
+def _blocks(shown: Shown) -> Iterator[_Block]:
     """Lines of another section of the same passage stand under its heading, and a pair's answer under its question:
     alone it says nothing."""
     for excerpt in shown.excerpts:
@@ -166,9 +172,15 @@ def _blocks(shown: Shown) -> Iterator[str]:
         if passage.question and passage.question in page:  # what an expert has answered is called after it
             page = ""
         for headings, lines in groupby(excerpt.lines, key=lambda line: line[1].headings):
-            place = _place(page, (*headings, *asked))
-            yield f"**{place}**\n{_quotation(_rows(list(lines)), number)}"
-            page = ""
+            yield number, page, (*headings, *asked), _quotation(_rows(list(lines)), number)
+
+
+def _named(blocks: Iterable[_Block]) -> Iterator[str]:
+    """Each under its page and section; of one passage only the first block says what page it is."""
+    last = 0
+    for number, page, path, lines in blocks:
+        yield f"**{_place('' if path and number == last else page, path)}**\n{lines}"
+        last = number
 
 
 def certain(draft: str) -> bool:

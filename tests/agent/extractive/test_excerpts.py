@@ -186,6 +186,12 @@ def test_a_line_in_bold_is_a_heading_and_no_line() -> None:
     assert shown("where is the reception?", [hit("**The reception is open**")]) == "The reception is open"
 
 
+@pytest.mark.parametrize(("title", "text"), [("Parking fee", "It is 5 EUR."), ("駐車場の料金", "500円です。")])
+def test_a_line_that_is_the_title_of_its_page_is_none(title: str, text: str) -> None:
+    assert shown(title, [hit(f"{title}\n\n{text}", title=title)]) == text
+    assert shown(title, [hit(title, title=title)]) == title
+
+
 def test_where_there_are_only_links_they_are_shown() -> None:
     assert "Cloud billing" in shown("cloud billing", [hit("- [Cloud billing](billing.md)", "nav.md")])
 

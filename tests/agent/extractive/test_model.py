@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.events import Answered, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
-from agent.extractive.index import ROW
+from agent.extractive.excerpts import Excerpt
+from agent.extractive.index import ROW, Shown, written
 from agent.extractive.model import ExtractiveModel
 from agent.models.base import (
     Message,
@@ -25,6 +26,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.reflection import SCHEMA
+from agent.segmentation import units
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent, Ask, Exchange
 from agent.tools import SearchFunction
@@ -441,6 +443,36 @@ async def test_lines_of_another_section_stand_under_its_heading() -> None:
     assert last.text.split("\n\n")[1:] == [
         "**changes.md › 4.12.0 › Added**\n> Refunds by card [1]",
         "**4.12.0 › Removed**\n> Refunds by fax [1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("all_fees", "car", "bike"),
+    [
+        ("Fees are monthly.", "A car pays 50 EUR.", "A bike pays 5 EUR."),
+        ("毎月払う。", "自動車は5千円。", "自転車は5百円。"),
+    ],
+)
+def test_the_page_is_named_where_its_first_block_was_said_before(all_fees: str, car: str, bike: str) -> None:
+    text = f"{all_fees}\n\n## {car}\n\n{car}\n\n## {bike}\n\n{bike}"
+    both, of_car, of_bike = enumerate(units(text))
+    pages = (passage("fees.md", text, collection="handbook"), TRAVEL)
+    found = [(number, Hit(page, {}, 0.5)) for number, page in enumerate(pages, 1)]
+    travel = Excerpt(1, tuple(enumerate(units(TRAVEL.text)))[:1])
+    looks = [Shown([Excerpt(0, (both, of_car)), travel], found), Shown([Excerpt(0, (both, of_bike))], found)]
+    blocks = written(looks, language_of(text), certainly=False).split("\n\n")[1:-1]
+    assert [block.partition("\n")[0] for block in blocks] == [
+        "**fees.md**",
+        f"**{car}**",
+        "**出張規程.md**",
+        f"**fees.md › {bike}**",
+    ]
+    blocks = written(looks[1:], language_of(text), certainly=True, beside=looks[:1]).split("\n\n")[1:-1]
+    assert [block.partition("\n")[0] for block in blocks if block.startswith("**")] == [
+        "**fees.md**",
+        f"**{bike}**",
+        f"**fees.md › {car}**",
+        "**出張規程.md**",
     ]
 
 
