@@ -16,6 +16,7 @@ from retrieval.text import HTML_TAGS, compiled, language_of, sentences
 
 UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
+_CHAPTER, _SECTION, _BOLD = 7, 8, 9  # the levels of lines that stand for headings: those of Markdown are 1 to 6
 LONGEST = 420  # characters; a longer list item or answer is quoted sentence by sentence
 
 parser = compiled(
@@ -29,7 +30,15 @@ space."""
 _QUOTE_MARK = re.compile(r"^(?:\s*>)+ ?")
 _EMPTY_QUOTE = re.compile(r"(?:\s*>)+\s*")
 _FORMS = {  # of lines that stand for themselves in what Markdown takes for one paragraph
-    "item": re.compile(r"^\s*(?:[-*+]\s+|[•・●◦○]\s*|\d{1,3}(?:[.)]\s+|[．、])|[①-⑳]|[（(]\d{1,2}[)）])\s*(?=\S)(.*)$"),
+    "heading": re.compile(  # of Japanese regulations and mails: 「第3条（試用期間）」, 「■返品」, 「【契約プラン】」
+        r"^\s*(?:(?:第\s?[\d〇一二三四五六七八九十百]{1,4}\s?[章節条]|附\s?則)"
+        r"(?:\s*[（(][^（）()。]{1,40}[)）]|[ \u3000][^（()。\d]{1,30})?"
+        r"|[■◆□◇▼▽]\s*[^\s。：:\d][^。：:\d]{0,30}|【[^【】。：:\d]{1,30}】)\s*$"
+    ),
+    "item": re.compile(
+        r"^\s*(?:[-*+]\s+|[•・●◦○]\s*|\d{1,3}(?:[.)]\s+|[．、])|[０-９]{1,2}[ \u3000]+(?=\S{8})|[①-⑳]"
+        r"|[（(]\d{1,2}[)）])\s*(?=\S)(.*)$"
+    ),
     "row": re.compile(r"^\s*\|(.*)\|\s*$"),
     "definition": re.compile(r"^\s*\[[^\]]+\]:\s*\S+.*$"),
 }
@@ -37,6 +46,7 @@ _FORMS = {  # of lines that stand for themselves in what Markdown takes for one 
 _IMAGE = re.compile(r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])")
 _LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\](?:\((?:[^()]|\([^)]*\))*\)|\[[^\]]*\])")
 _REFERENCE = re.compile(r"\[\^?(?:(?<=\^)[\w-]+|\d{1,3}|注\s?\d{0,3}|note \d{1,3}|citation needed|要出典)\](?!\()")
+_VALUE = re.compile(r"\{\{\s*[\w.]+\s*\}\}")  # that a program fills in
 _TEMPLATE = re.compile(r"\{%.{0,2000}?%\}|\{\{.{0,2000}?\}\}|<!--.{0,2000}?-->", re.DOTALL)
 _ADDRESS = re.compile(r"<((?:https?|ftp|mailto|tel):[^\s<>]+|[^\s<>@:/]+@[^\s<>@]+\.[A-Za-z]{2,})>")
 _TAG = re.compile(
@@ -45,8 +55,11 @@ _TAG = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_EMPHASIS = re.compile(r"(?:(?<![\w*])|(?<=\\\*))([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
+_LOOSE = re.compile(r"\*{2,4}(?=[^*\n]*[^\W\d_])([^*\n]+)\*{2,4}")  # "**Note: **", as editors export it
+_EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
+_SIGN = re.compile(r"\\([\\*_])")  # of emphasis, which stands for itself
+_BREAK = re.compile(r"\\[ \t]*(?=\n|\Z)|(?<=\s)\\(?=\s)")  # of a line
 _CODE_SPAN = re.compile(r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)")
 _SPACES = re.compile(r"[ \t\u3000]*\n[ \t]*|[ \t\u3000]{2,}")
 _DRAWING = re.compile(
@@ -64,7 +77,13 @@ _POINTS_ELSEWHERE = re.compile(
     r"|関連(?:リンク|項目|ページ|資料|記事)|外部リンク|参考(?:文献|リンク|資料)?|脚注|出典|目次|もくじ|リンク集?|カテゴリー?)$",
     re.IGNORECASE,
 )
+_BOLD_LINE = re.compile(r"(\*\*|__)(?![\s*_])(?:(?!\1).){1,60}(?<![.。!！\s])\1[:：]?\s*")  # and no whole sentence
+_OPENS = re.compile(r"[:：?？][\s*_]*$")  # over more of its paragraph, which may go on from it otherwise
 _COMMAND_LINE = re.compile(r"\s*`[^`\n]*[ $./-][^`\n]*`\s*")
+_OF_CHAPTER = re.compile(r"\s*(?:第[^条]*[章節]|附)")
+_AROUND = ":： \u3000■◆□◇▼▽【】"  # a heading
+_BOX = re.compile(r"^\[([ xX])\](?=\s)")
+_COLUMNS = re.compile(r"\S(?:[ \u3000]{2,}|\t+)\S")  # set apart by spaces
 _WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _RECORD = re.compile(r"([^,:：。]{1,60}): [^。]*?, [^,:：。]{1,60}: ")
 _LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
@@ -87,6 +106,7 @@ class Unit:
     leads_away: bool = False  # only links, or a list of where else to look: nothing is said here
     depth: int = 0  # of an item in its list, from 1
     names: tuple[str, ...] = ()  # of a row's columns
+    heads: bool = False  # a line that stands for a heading: what follows has it among its own
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -110,16 +130,20 @@ def clean(text: str) -> str:
     kept: list[str] = []
 
     def keep(span: re.Match[str]) -> str:
-        kept.append(span.group())
+        kept.append(span[1] if span.re is _SIGN else span.group())
         return f"\x00{len(kept) - 1}\x00"
 
-    text = _CODE_SPAN.sub(keep, _TEMPLATE.sub("", text))
-    text = _LINK.sub(r"\1", _IMAGE.sub("", text))
+    text = _SIGN.sub(keep, _CODE_SPAN.sub(keep, _filled(text)))
+    text = _LINK.sub(r"\1", _IMAGE.sub("", _BREAK.sub("", text)))
     text = _TAG.sub(" ", _ADDRESS.sub(r"\1", _REFERENCE.sub("", text)))
-    text = _EMPHASIS.sub(r"\2", _STRONG.sub(r"\2", text))
+    text = _EMPHASIS.sub(r"\2", _LOOSE.sub(r"\1", _STRONG.sub(r"\2", text)))
     text = html.unescape(_ESCAPE.sub(r"\1", text))
     text = re.sub(r"\x00(\d+)\x00", lambda mark: kept[int(mark.group(1))], text)
     return _SPACES.sub(" ", text).strip()
+
+
+def _filled(text: str) -> str:
+    return _TEMPLATE.sub("", _VALUE.sub("…", text))
 
 
 def marked(text: str) -> bool:
@@ -139,7 +163,7 @@ def units(markdown: str, headings: tuple[str, ...] = (), question: str | None = 
     if question is not None and len(markdown) <= LONGEST and "```" not in markdown:
         text = "\n".join(filter(None, map(clean, markdown.splitlines())))
         return (Unit(text, "pair", 0, headings, question),) if text else ()
-    reader, text = _Reader(headings, question or ""), _TEMPLATE.sub("", markdown)
+    reader, text = _Reader(headings, question or ""), _filled(markdown)
     prose = _PROSE.fullmatch(text)
     found = reader.read_prose(text) if prose else reader.read(SyntaxTreeNode(parser.parse(text)).children)
     return tuple(unit for unit in found if unit.text and re.search(r"\w", unit.text))
@@ -190,6 +214,13 @@ class _Reader:
         self._own = {depth: text for depth, text in self._own.items() if depth < level} | {level: heading}
         self._last = self._first_lead
 
+    def _heading(self, level: int, line: str) -> Iterator[Unit]:
+        """A line that stands for a heading, below those that are over it."""
+        text = clean(line)
+        self._own = {depth: own for depth, own in self._own.items() if depth < level}
+        yield replace(self._unit(text, "sentence"), heads=True)
+        self._head(level, text.strip(_AROUND))
+
     def _unit(self, text: str, kind: UnitKind, *, links: bool = False) -> Unit:
         own = (text for text in self._own.values() if text not in self._passage_headings)
         headings = (*self._passage_headings, *own)
@@ -212,21 +243,27 @@ class _Reader:
 
     def _paragraph(self, text: str) -> Iterator[Unit]:
         self._group += 1
-        for form, lines in _stretches(text.split("\n")):
+        first, _, rest = text.partition("\n")
+        if not self._depth and _BOLD_LINE.fullmatch(first) and (not rest or _OPENS.search(first)):
+            yield from self._heading(_BOLD, first)
+            text = rest
+        for form, lines in _stretches(text.split("\n")) if text else ():
             yield from self._lines(form, lines)
 
     def _lines(self, form: str, lines: list[str]) -> Iterator[Unit]:
         found = _FORMS[form].match(lines[0]) if form else None
         match form:
+            case "heading" if not self._depth:
+                yield from self._heading(_CHAPTER if _OF_CHAPTER.match(lines[0]) else _SECTION, lines[0])
             case "item" if found:
                 yield from self._listed([found[1], *lines[1:]])
             case "row" if found:
                 yield self._unit(_row([], [clean(cell) for cell in re.split(r"(?<!\\)\|", found[1])]), "row")
-            case "":
+            case "" | "heading":
                 yield from self._prose(lines)
 
     def _listed(self, lines: list[str]) -> Iterator[Unit]:
-        raw = _unwrapped(lines)
+        raw = _BOX.sub(lambda box: "☐" if box[1] == " " else "☑", _unwrapped(lines))
         whole, lead = clean(raw), self._last
         if len(whole) <= LONGEST:
             yield self._unit(whole, "item", links=_only_links(raw))
@@ -271,7 +308,7 @@ def _stretches(lines: Sequence[str]) -> list[tuple[str, list[str]]]:
     margin = max((len(line.rstrip()) for line in lines), default=0)
     for number, line in enumerate(lines):
         form = next((form for form, pattern in _FORMS.items() if pattern.match(line)), "")
-        ended = bool(found) and found[-1][0] in ("row", "definition")
+        ended = bool(found) and found[-1][0] in ("heading", "row", "definition")
         if found and found[-1][0] == "item" and not line[:1].isspace():
             ended = not _runs_on(lines[number - 1].rstrip(), line.strip(), margin)
         if form or not found or ended:
@@ -340,7 +377,7 @@ def _runs_on(before: str, after: str, margin: int) -> bool:
         return False
     if re.match(r"[a-z\[]", after) and not before.endswith((":", "：")):
         return True
-    if _LABELLED.match(before) and _LABELLED.match(after):
+    if any(form.search(before) and form.search(after) for form in (_LABELLED, _COLUMNS)):
         return False
     if margin >= 15 and re.search(r"[、てにをはがのでともや]$", before):
         return True

@@ -441,6 +441,24 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_year_version_or_number_is_no_answer",),
     ),
     Mutation(
+        "another floor or chapter is not the one asked for",
+        "agent/extractive/index.py",
+        (" and _ordinals(told) >= _ordinals(asked)", ""),
+        ("tests/agent/extractive/test_model.py::test_what_is_counted_is_no_answer_about_one_of_its_kind",),
+    ),
+    Mutation(
+        "what is asked of each of several is told where all of them are",
+        "agent/extractive/index.py",
+        (" and holds_all(question, hit)", ""),
+        ("tests/agent/extractive/test_model.py::test_what_is_asked_of_each_is_told_where_all_are",),
+    ),
+    Mutation(
+        "a time is no answer to how much",
+        "agent/extractive/wanted.py",
+        ("not fact.timed for fact", "True for _"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
         "what answers a question of one day answers none of another",
         "agent/extractive/index.py",
         ("_NUMBER.findall(asked) if passage.question else ", ""),

@@ -149,7 +149,8 @@ _QUOTED = re.compile(r"```.*?(?:```|\Z)|^[>＞][^\n]*|「[^」]*」|“[^”]*�
 def in_words(text: str) -> bool:
     """Whether it has a language: not what is only a name or a code in Latin letters ("VPN?", "E-4071"), which people
     write in either."""
-    return _LETTER.search(text) is not None and (_NAME.fullmatch(text) is None or not route(text).search)
+    named = language_of(text) == "en" and _NAME.fullmatch(text) is not None
+    return _LETTER.search(text) is not None and not (named and route(text).search)
 
 
 def asker_language(text: str) -> Language:

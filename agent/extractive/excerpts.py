@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean, pstdev
 from unicodedata import east_asian_width
 
@@ -41,6 +41,7 @@ _ROWS_BEHIND = 1.5  # a row of a table that is so far behind the best one of it 
 _BEHIND = 4.0  # what is so far behind by its words is not compared in meaning: of the lines that a question in a page's
 # own words finds up to nine tenths, of others few, and no fact less in any of five roundings of the vectors
 _CELL = re.compile(r" / |, (?=[^,:]{1,60}: )")  # of a row in one line
+_LEADS = re.compile(r"[:：]\s*$")
 _GAP = " … "
 _DAY = "md:"  # a reading of a figure as the day of a month
 _PRIOR = 20  # lines without any word, so that a few passages do not make common words look rare
@@ -60,6 +61,10 @@ class _Line:
     place: int
     unit: Unit
     document: str = ""
+
+    @property
+    def at(self) -> tuple[int, int]:
+        return self.hit, self.place
 
     @property
     def text(self) -> str:
@@ -94,20 +99,23 @@ class CandidateLines:
         `cosines`: of the question with the `undecided`; without them words and rank alone decide. `of`: so many
         questions are answered in one message, each with fewer lines.
         """
-        chosen: dict[int, list[_Line]] = {}
-        most, left = math.ceil(PASSAGES / of), COLUMNS * (of + 1) // (2 * of)
-        best: dict[Hashable, float] = {}
-        for score, line in sorted(zip(self._scores(cosines), self.lines, strict=True), key=lambda pair: -pair[0]):
-            size = _columns(line.unit.text[:LONGEST])
-            fits = size <= left and (line.hit in chosen or len(chosen) < most)
-            close = not line.table or score > best.setdefault(line.table, score) - _ROWS_BEHIND
-            if (fits and close) or not chosen:
-                chosen.setdefault(line.hit, []).append(line)
-                left -= size
+        ranked = sorted(zip(self._scores(cosines), self.lines, strict=True), key=lambda pair: -pair[0])
+        while True:
+            chosen = _fitting(ranked, of)
+            shown = {line.at for line in chain.from_iterable(chosen.values())}
+            hanging = {(hit, place) for hit, place in shown & self._leading if (hit, place + 1) not in shown}
+            if not hanging or hanging == shown:
+                break
+            ranked = [(score, line) for score, line in ranked if line.at not in hanging]
         return [
             Excerpt(hit, tuple((line.place, line.unit) for line in sorted(found, key=lambda line: line.place)))
             for hit, found in chosen.items()
         ]
+
+    @property
+    def _leading(self) -> set[tuple[int, int]]:
+        """Lines that say nothing without the one after them: "You will need:"."""
+        return {line.at for line in self.lines if _LEADS.search(line.unit.text)}
 
     def _scores(self, cosines: Mapping[str, float]) -> list[float]:
         meaning = _meaning([line.text for line in self.lines], cosines)
@@ -118,6 +126,21 @@ class CandidateLines:
             - _COLUMN * _columns(self.lines[at].unit.text[:LONGEST])
             for at, score in enumerate(alone)
         ]
+
+
+def _fitting(ranked: Sequence[tuple[float, _Line]], of: int) -> dict[int, list[_Line]]:
+    """The best lines that may be shown together, by their hits."""
+    chosen: dict[int, list[_Line]] = {}
+    most, left = math.ceil(PASSAGES / of), COLUMNS * (of + 1) // (2 * of)
+    best: dict[Hashable, float] = {}
+    for score, line in ranked:
+        size = _columns(line.unit.text[:LONGEST])
+        fits = size <= left and (line.hit in chosen or len(chosen) < most)
+        close = not line.table or score > best.setdefault(line.table, score) - _ROWS_BEHIND
+        if (fits and close) or not chosen:
+            chosen.setdefault(line.hit, []).append(line)
+            left -= size
+    return chosen
 
 
 def candidate_lines(
@@ -182,7 +205,8 @@ def _lines(hits: Sequence[Hit]) -> list[_Line]:
         for number, hit in enumerate(hits[:READ])
         for place, unit in enumerate(units(hit.passage.text, hit.passage.headings, hit.passage.question))
     ]
-    return [line for line in found if not line.unit.leads_away] or found
+    telling = [line for line in found if not (line.unit.leads_away or line.unit.heads)]
+    return [line for line in telling if line.text != hits[line.hit].passage.title] or telling or found
 
 
 def _meaning(texts: Sequence[str], cosines: Mapping[str, float]) -> list[float]:

@@ -2,11 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
+from agent.routing.patterns import words
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
 from retrieval.text import beginning, language_of, normalise
@@ -58,16 +59,24 @@ _BESIDE = Text(  # in one sentence that leads to what follows: the check would c
 _MARKS = "Found: {found}\nSure: {sure}"
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
+_DIGITS, _YEAR = re.compile(r"\d+"), re.compile(r"(?:19|20)\d\d")
 _COUNTED = r"[\d.,:]*\s?(?:[%日人時分円月週回件名台個枚歳]|(?:day|week|month|year|hour|min|people|time|[ap]m))"
 _NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, Node.js 26); not how many of something
     r"(?<![\w.])v?(\d+(?:\.\d+)+)|(?<!\d)((?:19|20)\d\d)(?!\d)"
     rf"|\b[A-Z][A-Za-z.+#]*[ -]?(\d+(?:\.\d+)*)(?!{_COUNTED})"
 )
+_PART = r"(?:floor|chapter|section|article|clause|edition)\b|[階号条章版期]"
+_ORDINAL = re.compile(  # one of its kind: what is on the 6th floor is nothing of six people
+    rf"(?<![\d.])(\d+)(?:(?:st|nd|rd|th) )?({_PART})|\b({_PART}) (\d+)", re.IGNORECASE
+)
 
 
 def sure(question: str, hit: Hit) -> bool:
     """Whether words and meaning agree so strongly that the passage may be said to answer, all of the question and not
-    one part of it, nor the same of another year or version. Across languages there are no common words to agree."""
+    one part of it, nor the same of another year or version. What it asks of each of several things is told where all
+    stand. Across languages there are no common words to agree."""
+    if words("asks_each").search(normalise(question)):
+        return hit.relevance >= STRONG and holds_all(question, hit)
     return hit.relevance >= (STRONG if hit.held >= MOST else STRONG_MATCH) and _holds(question, hit)
 
 
@@ -102,10 +111,14 @@ def _of_that_number(question: str, passage: Passage) -> bool:
     """Whether each year, version and number of a thing that the question names stands in the passage. What answers
     another question answers none of another day or amount either: there any number has to."""
     parts = (passage.document, passage.title, *passage.headings, passage.question or "", passage.text)
-    there = set(_NUMBER.findall(unicodedata.normalize("NFKC", "\n".join(parts))))
-    asked = unicodedata.normalize("NFKC", question)
+    told, asked = (unicodedata.normalize("NFKC", text) for text in ("\n".join(parts), question))
     named = _NUMBER.findall(asked) if passage.question else chain.from_iterable(_NUMBERED.findall(asked))
-    return there.issuperset(filter(None, named))
+    return set(_NUMBER.findall(told)).issuperset(filter(None, named)) and _ordinals(told) >= _ordinals(asked)
+
+
+def _ordinals(text: str) -> set[tuple[str, str]]:
+    """The floors, chapters and the like that it names: 「6階」, "the 6th floor", "floor 6"."""
+    return {(number or after, (of or before).lower()) for number, of, before, after in _ORDINAL.findall(text)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +133,22 @@ class Shown:
         return [unit for excerpt in self.excerpts for _, unit in excerpt.lines]
 
 
+def newest_first(question: str, excerpts: Sequence[Excerpt], hits: Sequence[tuple[int, Hit]]) -> list[Excerpt]:
+    """Of editions of a page, whose titles differ in a year or date alone, the newest in front of the others; those that
+    the question names stay where they are."""
+    asked = frozenset(_DIGITS.findall(unicodedata.normalize("NFKC", question)))
+
+    def edition(excerpt: Excerpt) -> tuple[str, list[int]]:
+        title = unicodedata.normalize("NFKC", hits[excerpt.hit][1].passage.title)
+        numbers = _DIGITS.findall(title)
+        dated = any(map(_YEAR.fullmatch, numbers)) and asked.isdisjoint(numbers)
+        return (_DIGITS.sub("0", title), [*map(int, numbers)]) if dated else (title, [])
+
+    newest = sorted(excerpts, key=lambda excerpt: edition(excerpt)[1], reverse=True)
+    editions = {name: [each for each in newest if edition(each)[0] == name] for name, _ in map(edition, excerpts)}
+    return [editions[edition(excerpt)[0]].pop(0) for excerpt in excerpts]
+
+
 def written(
     closest: Sequence[Shown],
     language: Language,
@@ -131,17 +160,20 @@ def written(
     """The draft: a heading, for each question each passage's lines quoted under the page and section they are from, and
     what the loop reads of its certainty; after what is sure also what `beside` it may say otherwise. `partly`: only a
     part of the search has found it."""
-    blocks = [
-        (_SAYS if certainly else _PARTLY if partly else _NEAR).to(language),
-        *chain.from_iterable(map(_blocks, closest)),
-    ]
-    if beside:
-        blocks += [_BESIDE.to(language), *chain.from_iterable(map(_blocks, beside))]
+    told, more = (dict.fromkeys(chain.from_iterable(map(_blocks, looks))) for looks in (closest, beside))
+    blocks = [(_SAYS if certainly else _PARTLY if partly else _NEAR).to(language), *_named(told)]
+    if other := [block for block in more if block not in told]:
+        blocks += [_BESIDE.to(language), *_named(other)]
     found, surely = ("yes", "yes") if certainly else ("partly", "no")
-    return "\n\n".join([*dict.fromkeys(blocks), _MARKS.format(found=found, sure=surely)])
+    return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])
 
 
-def _blocks(shown: Shown) -> Iterator[str]:
+_Block = tuple[
+    int, str, tuple[str, ...], str
+]  # the number of a passage, its page, the path to a section, and its lines
+
+
+def _blocks(shown: Shown) -> Iterator[_Block]:
     """Lines of another section of the same passage stand under its heading, and a pair's answer under its question:
     alone it says nothing."""
     for excerpt in shown.excerpts:
@@ -152,9 +184,15 @@ def _blocks(shown: Shown) -> Iterator[str]:
         if passage.question and passage.question in page:  # what an expert has answered is called after it
             page = ""
         for headings, lines in groupby(excerpt.lines, key=lambda line: line[1].headings):
-            place = _place(page, (*headings, *asked))
-            yield f"**{place}**\n{_quotation(_rows(list(lines)), number)}"
-            page = ""
+            yield number, page, (*headings, *asked), _quotation(_rows(list(lines)), number)
+
+
+def _named(blocks: Iterable[_Block]) -> Iterator[str]:
+    """Each under its page and section; of one passage only the first block says what page it is."""
+    last = 0
+    for number, page, path, lines in blocks:
+        yield f"**{_place('' if path and number == last else page, path)}**\n{lines}"
+        last = number
 
 
 def certain(draft: str) -> bool:

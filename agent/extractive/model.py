@@ -14,7 +14,18 @@ from typing import Any
 
 from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
-from agent.extractive.index import FLOOR, ROW, Shown, asks_the_same, certain, holds_all, rivals, sure, written
+from agent.extractive.index import (
+    FLOOR,
+    ROW,
+    Shown,
+    asks_the_same,
+    certain,
+    holds_all,
+    newest_first,
+    rivals,
+    sure,
+    written,
+)
 from agent.extractive.phrases import FOUND, NOTHING, OBJECTED, OBJECTION, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
 from agent.extractive.wanted import given, of_each, of_that_row
 from agent.models.base import (
@@ -188,7 +199,8 @@ class ExtractiveModel:
         hits = [hit for _, hit in found]
         latest = about(newest) if newest != asked else ()
         lines = await asyncio.to_thread(candidate_lines, asked, hits, self._tokenise, newest=latest)
-        return Shown(lines.closest(await self._cosines(asked, lines.undecided()), of=of), found)
+        closest = lines.closest(await self._cosines(asked, lines.undecided()), of=of)
+        return Shown(newest_first(newest, closest, found), found)
 
     async def _cosines(self, question: str, texts: Sequence[str]) -> dict[str, float]:
         if self._similarity is None or not texts:

@@ -74,11 +74,16 @@ _QUOTED = re.compile(r"[「『]([^「『』」。、(（]{2,20})(?=[」』(（])
 _OF_JAPANESE_ONLY = re.compile(r"[\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff]+")  # katakana may be a Latin name: グーグル
 
 
+def without_code(text: str) -> str:
+    """As names are read: what stands before a code and what stands behind it may be one."""
+    return _CODED.sub(" ", _CODE.sub(" ", text))
+
+
 def names(sentence: str) -> list[Name]:
     """People, organisations, products, places, acronyms and code in a sentence, each once, in order."""
-    uncoded = _CODE.sub(" ", sentence)
-    found = [Name(code.strip(), "code") for code in (*_CODE.findall(sentence), *_CODED.findall(uncoded))]
-    text = unicodedata.normalize("NFKC", _TITLE.sub(r"\1", _LABEL.sub(" ", _CODED.sub(" ", uncoded))))
+    codes = (*_CODE.findall(sentence), *_CODED.findall(_CODE.sub(" ", sentence)))
+    found = [Name(code.strip(), "code") for code in codes]
+    text = unicodedata.normalize("NFKC", _TITLE.sub(r"\1", _LABEL.sub(" ", without_code(sentence))))
     japanese = language_of(text) == "ja"
     found += _latin(text, japanese)
     if japanese:

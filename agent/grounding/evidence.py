@@ -12,11 +12,11 @@ from functools import cached_property, lru_cache
 
 from agent.events import Citation
 from agent.grounding.claims import Claim, pairs
-from agent.grounding.entities import Name, content, denies, mentions, turns
+from agent.grounding.entities import Name, content, denies, mentions, turns, without_code
 from agent.grounding.quantities import Fact, Figures, facts, figures, squeeze
 from agent.grounding.transliteration import heard
 from agent.links import addresses
-from agent.segmentation import link_spans, units, unwrapped
+from agent.segmentation import clean, link_spans, units, unwrapped
 from retrieval.i18n import Language
 from retrieval.text import language_of, sentences
 from retrieval.types import Hit, Passage
@@ -81,7 +81,12 @@ class Evidence:
 
     @cached_property
     def squeezed(self) -> str:
-        return "".join([squeeze(self._head), *(squeeze(each.text) for each in self.passages)])
+        linked = (clean(each.text) for each in self.passages if "](" in each.text)  # as it is read: no address between
+        return "".join([squeeze(self._head), *(squeeze(each.text) for each in self.passages), *map(squeeze, linked)])
+
+    @cached_property
+    def _uncoded(self) -> str:
+        return "".join(squeeze(without_code(clean(each.text))) for each in self.passages)
 
     @cached_property
     def _rows(self) -> frozenset[str]:
@@ -107,7 +112,7 @@ class Evidence:
         return [fact for fact in facts if not self.figures.hold(fact)]
 
     def mentions(self, name: Name) -> bool:
-        return mentions(self.text, self.squeezed, name)
+        return mentions(self.text, self.squeezed + self._uncoded, name)
 
     def spells(self, fact: Fact) -> bool:
         """Whether it writes an identifier (「1Password」) in katakana."""

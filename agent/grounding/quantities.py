@@ -26,6 +26,10 @@ class Fact:
     any_of: frozenset[Atom]
     about: bool = False
 
+    @property
+    def timed(self) -> bool:
+        return _timed(self.any_of)
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -37,7 +41,7 @@ class Figures:
     @property
     def timed(self) -> bool:
         """Whether there is a date, a time of day or a length of time among them."""
-        return any(atom.partition(":")[0] in _OF_TIME for atom in self.atoms)
+        return _timed(self.atoms)
 
     def hold(self, fact: Fact) -> bool:
         return (
@@ -61,6 +65,10 @@ class Figures:
         sizes = dict([*_MEASURES.get(unit, ((unit or "num", 1),)), *_ROUGHLY.get(unit, ())])
         exact = (atom.split(":", 1) for atom in self.atoms)
         return any(rounds(Decimal(value) / sizes[measure], told) for measure, value in exact if measure in sizes)
+
+
+def _timed(atoms: Iterable[Atom]) -> bool:
+    return any(atom.partition(":")[0] in _OF_TIME for atom in atoms)
 
 
 def facts(text: str) -> list[Fact]:

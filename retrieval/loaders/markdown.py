@@ -59,7 +59,8 @@ _TABLE = re.compile(r"<table\b[^>]*>.*?</table\s*>", re.DOTALL | re.IGNORECASE)
 _SPANS = re.compile(r"<t[dh]\b[^>]*\b(?:row|col)span\s*=", re.I)
 _COMPONENT = re.compile(r"<(?P<name>[A-Z]\w*)\b(?P<given>[^<>]*?)/?>|</(?P<closed>[A-Z]\w*)\s*>")
 _COMPONENT_NAME = re.compile(r"</([A-Z]\w*)\s*>|<([A-Z]\w*)\b[^<>]*/>")  # `<T>` alone is a type, or a place to fill
-_SHOWN = re.compile(r"\b(?:label|title)=(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]([^\"'`{}]*)[\"'`]\})")
+_GIVEN = re.compile(r"(?<![\w-])(\w+)=(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]([^\"'`{}]*)[\"'`]\})")
+_NAMES, _TELLS = ("label", "title", "heading"), ("description", "caption", "summary", "alt")  # what readers are shown
 _TAG = re.compile(r"</?(?P<name>[A-Za-z][A-Za-z0-9]*)(?:\s[^<>]*)?/?>")
 
 
@@ -201,8 +202,9 @@ def _tag(found: re.Match[str]) -> str:
     """The text that a tag leaves behind; `<your-name>` and `<T>` are no tags of HTML and stay."""
     name = found["name"].lower()
     closing = found.group().startswith("</")
-    if found.string[found.string.rfind("\n", 0, found.start()) + 1 :].startswith("|") and name in HTML_BLOCKS:
-        return " "  # a row of a table is one line
+    line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
+    if (line.startswith("|") and name in HTML_BLOCKS) or (name == "br" and re.match(r"#{1,6}\s", line)):
+        return " "  # a row of a table is one line, and so is a heading
     if name in ("td", "th"):
         return " | " if closing else ""
     if name in ("li", "h1", "h2", "h3", "h4", "h5", "h6") and not closing:
@@ -215,15 +217,17 @@ def _tag(found: re.Match[str]) -> str:
 
 
 def _without_components(text: str) -> str:
-    """MDX: of an element that a program draws (`<TabItem label="Windows">`) what it holds, under its label or title."""
+    """MDX: of an element that a program draws (`<TabItem label="Windows">`) what it holds, under its label or title and
+    what describes it."""
     names = {name for pair in _COMPONENT_NAME.findall(text) for name in pair if name and name.lower() not in HTML_TAGS}
 
     def said(tag: re.Match[str]) -> str:
         if (tag["name"] or tag["closed"]) not in names:
             return tag.group()
-        shown = _SHOWN.search(tag["given"] or "")
-        label = next(filter(None, shown.groups()), "") if shown else ""
-        return f"\n\n**{label}**\n\n" if label else ""
+        given = {name: "".join(values).strip() for name, *values in _GIVEN.findall(tag["given"] or "")}
+        labels = [f"**{given[name]}**" for name in _NAMES if given.get(name)]
+        told = [given[name] for name in _TELLS if given.get(name)]
+        return "".join(f"\n\n{part}\n\n" for part in (*labels[:1], *told))
 
     return _COMPONENT.sub(said, text) if names else text
 

@@ -18,6 +18,12 @@ LONG_JA = "パスワード管理ツールのデータベースは、利用者の
         ("Read [the\npage](\n/page) first.", "Read [the page]( /page) first."),
         ("> quoted text that\n> goes on", "quoted text that goes on"),
         ("- an item\n  that goes on\n- another", "- an item that goes on\n- another"),
+        (f"{LONG}    40 EUR\nSync it{' ' * 80}66 EUR", f"{LONG}    40 EUR\nSync it{' ' * 80}66 EUR"),
+        (f"{LONG_JA}　　千円\n共有　　五百円", f"{LONG_JA}　　千円\n共有　　五百円"),
+        (
+            "１　休暇は総務部に届け出る。\n２　総務部はこれを認める。",
+            "１　休暇は総務部に届け出る。\n２　総務部はこれを認める。",
+        ),
         ("AUTH_FAILED\n:   Your token is old.\n\nMTU\n: 1400", "AUTH_FAILED:   Your token is old.\n\nMTU: 1400"),
         (f"{LONG} ask Dr.\nSmith for it.", f"{LONG} ask Dr. Smith for it."),
         (f"{LONG}\nsync it.\nFrance 40 EUR\nJapan 66 EUR", f"{LONG} sync it.\nFrance 40 EUR\nJapan 66 EUR"),
@@ -74,6 +80,70 @@ def test_addresses_and_placeholders_are_read_and_tags_are_not(text: str, read: s
     assert clean(text) == read
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r"Rows marked \*late\* and snake\_case\_names", "Rows marked *late* and snake_case_names"),
+        (r"*\*needed by all*", "*needed by all"),
+        (r"C:\\drive and `a\_b`", r"C:\drive and `a\_b`"),
+        ("**Note: **ask first", "Note: ask first"),
+        ("****Who**** pays", "Who pays"),
+        ("**注意： **先に確認する", "注意： 先に確認する"),
+        ("2 ** 3 ** 4", "2 ** 3 ** 4"),
+        ("Ask the desk.\\\nThen wait.\\", "Ask the desk. Then wait."),
+        ("窓口に聞く。\\\n待つ。\\", "窓口に聞く。 待つ。"),
+    ],
+)
+def test_signs_that_are_meant_stay_and_what_is_left_of_emphasis_goes(text: str, read: str) -> None:
+    assert clean(text) == read
+
+
+@pytest.mark.parametrize(
+    ("markdown", "read"),
+    [
+        (
+            "**Opening hours**\n\nFrom 9 to 5.\n\n__Parking:__\n\nNone.",
+            [("Opening hours", ()), ("From 9 to 5.", ("Opening hours",)), ("Parking:", ()), ("None.", ("Parking",))],
+        ),
+        ("**誰が払う？**\n会社です。", [("誰が払う？", ()), ("会社です。", ("誰が払う？",))]),
+        (
+            "**受付**\n\n9時から。\n\n## 帰り\n\n鍵を返す。",
+            [("受付", ()), ("9時から。", ("受付",)), ("鍵を返す。", ("帰り",))],
+        ),
+        (
+            "第2章 勤務\n第5条（休日）\n休日は土日とする。\n第６条\n　夏は休む。",
+            [
+                ("第2章 勤務", ()),
+                ("第5条（休日）", ("第2章 勤務",)),
+                ("休日は土日とする。", ("第2章 勤務", "第5条（休日）")),
+                ("第６条", ("第2章 勤務",)),
+                ("夏は休む。", ("第2章 勤務", "第６条")),
+            ],
+        ),
+        (
+            "■返品\n返品は承る。\n【契約プラン】\n月額です。",
+            [("■返品", ()), ("返品は承る。", ("返品",)), ("【契約プラン】", ()), ("月額です。", ("契約プラン",))],
+        ),
+        (
+            "第4条　休暇は届け出る。\n【重要】本日は休む。\n■営業：9時",
+            [
+                ("第4条　休暇は届け出る。", ()),
+                ("【重要】本日は休む。", ()),
+                ("■営業：9時", ()),
+            ],
+        ),
+        ("- ■返品\n- 交換", [("■返品", ()), ("交換", ())]),
+        ("**Kestrel**\nis a tool.", [("Kestrel is a tool.", ())]),
+        ("**Do not share it.**\n\nNever.", [("Do not share it.", ()), ("Never.", ())]),
+        ("- **Late**\n- Early", [("Late", ()), ("Early", ())]),
+    ],
+)
+def test_a_line_in_bold_or_with_a_sign_of_its_own_heads_what_follows(
+    markdown: str, read: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    assert [(unit.text, unit.headings) for unit in units(markdown)] == read
+
+
 def test_lines_that_stand_for_themselves_are_told_from_sentences_of_one_line() -> None:
     lines = units("France: 40 EUR\nJapan: 66 EUR. Less for half a day.")
     assert [(unit.text, unit.group) for unit in lines] == [
@@ -106,6 +176,22 @@ def test_an_item_keeps_its_own_lines_its_nested_items_and_its_command() -> None:
         ("item", "lower case"),
     ]
     assert found_units[3].lead == "Choose a name that nobody else has:"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("- [ ] Return the key", "☐ Return the key"),
+        ("- [x] 鍵を返す", "☑ 鍵を返す"),
+        ("２　総務部はこれを速やかに認める。", "総務部はこれを速やかに認める。"),
+        ("５　人", "５　人"),
+        ("Over {{ COUNT }} offices{% include 'x' %} and {{< figure >}}more.", "Over … offices and more."),
+        ("拠点は{{拠点数}}か所です。", "拠点は…か所です。"),
+        ("- {{ site.count }} offices", "… offices"),
+    ],
+)
+def test_boxes_numbers_and_what_is_not_known_are_written_as_readers_see_them(markdown: str, text: str) -> None:
+    assert [unit.text for unit in units(markdown)] == [text]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,9 @@ def weights(question: str) -> dict[int, float]:
     [
         ("すみません、返金の期限について教えてください", "返金 期限"),
         ("ちなみに返金の期限っていつでしたっけ？", "返金 期限"),
+        ("返金の期限はそれぞれ何分前？", "返金 期限 前"),
+        ("返金は何人まで？", "返金"),
+        ("返金は何曜日？", "返金 日"),
         ("Hey folks, does anyone know the refund deadline?", "refund deadline"),
         ("Sorry, quick question: could you tell me the refund deadline, please? Thanks!", "refund deadline"),
     ],

@@ -163,6 +163,35 @@ def test_pages_of_links_say_nothing_that_is_worth_showing() -> None:
     assert {excerpt.hit for excerpt in excerpts} == {3}
 
 
+@pytest.mark.parametrize(
+    ("page", "lines"),
+    [
+        ("To order a badge you need:", []),
+        ("To order a badge you need:\n\n- [a form](form.md)", []),
+        ("To order a badge you need:\n\n- a form", ["To order a badge you need:", "a form"]),
+        ("入館証の申請に要るもの：", []),
+        ("入館証の申請に要るもの：\n\n- 書類", ["入館証の申請に要るもの：", "書類"]),
+    ],
+)
+def test_what_leads_to_a_line_is_shown_with_it_alone(page: str, lines: list[str]) -> None:
+    other = "The badge is blue." if page.isascii() else "入館証は青い。"
+    question = "how do I order a badge?" if page.isascii() else "入館証の申請は？"
+    assert shown(question, [hit(page), hit(other, "other.md")]).splitlines() == [*lines, other]
+    assert shown(question, [hit(page)])
+
+
+def test_a_line_in_bold_is_a_heading_and_no_line() -> None:
+    (excerpt,) = closest("when is the reception open?", [hit("**The reception is open**\n\nFrom 9 to 5.")])
+    assert [(line.text, line.headings) for _, line in excerpt.lines] == [("From 9 to 5.", ("The reception is open",))]
+    assert shown("where is the reception?", [hit("**The reception is open**")]) == "The reception is open"
+
+
+@pytest.mark.parametrize(("title", "text"), [("Parking fee", "It is 5 EUR."), ("駐車場の料金", "500円です。")])
+def test_a_line_that_is_the_title_of_its_page_is_none(title: str, text: str) -> None:
+    assert shown(title, [hit(f"{title}\n\n{text}", title=title)]) == text
+    assert shown(title, [hit(title, title=title)]) == title
+
+
 def test_where_there_are_only_links_they_are_shown() -> None:
     assert "Cloud billing" in shown("cloud billing", [hit("- [Cloud billing](billing.md)", "nav.md")])
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.events import Answered, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
-from agent.extractive.index import ROW
+from agent.extractive.excerpts import Excerpt
+from agent.extractive.index import ROW, Shown, written
 from agent.extractive.model import ExtractiveModel
 from agent.models.base import (
     Message,
@@ -25,6 +26,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.reflection import SCHEMA
+from agent.segmentation import units
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent, Ask, Exchange
 from agent.tools import SearchFunction
@@ -215,6 +217,51 @@ async def test_what_is_said_of_another_year_version_or_number_is_no_answer(quest
     assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
 
 
+FLOORS = "会議室の定員は6人、場所は3階です。The meeting room on the 3rd floor seats 6, see chapter 2."
+
+
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("3階の会議室の定員は何人ですか？", True),
+        ("３階の会議室の定員は何人ですか？", True),
+        ("6階の会議室の定員は何人ですか？", False),
+        ("第6章の会議室の定員は何人ですか？", False),
+        ("How many does the meeting room on the 3rd floor seat?", True),
+        ("How many does the meeting room on floor 3 seat?", True),
+        ("How many does the meeting room on the 6th floor seat?", False),
+        ("How many does the meeting room in chapter 3 seat?", False),
+        ("How many does the meeting room seat on 3 floors?", True),
+    ],
+)
+async def test_what_is_counted_is_no_answer_about_one_of_its_kind(question: str, is_sure: bool) -> None:
+    japanese, english = FLOORS.split("。T")
+    text = japanese if language_of(question) == "ja" else f"T{english}"
+    page = passage("rooms.md", text, collection="handbook")
+    assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
+
+
+@pytest.mark.parametrize(
+    ("question", "held", "is_sure"),
+    [
+        ("How many rooms are there for Osaka and Kobe respectively?", 0.9, False),
+        ("How many rooms are there for Osaka and Kobe respectively?", 1.0, True),
+        ("How many rooms are there for each of Osaka and Kobe?", 0.9, False),
+        ("How many rooms are there for Osaka?", 0.9, True),
+        ("大阪と神戸の部屋はそれぞれ何室ですか？", 0.9, False),
+        ("大阪と神戸の部屋はそれぞれ何室ですか？", 1.0, True),
+        ("大阪と神戸の両方の部屋は何室ですか？", 0.9, False),
+        ("大阪の部屋は何室ですか？", 0.9, True),
+    ],
+)
+async def test_what_is_asked_of_each_is_told_where_all_are(question: str, held: float, is_sure: bool) -> None:
+    text = (
+        "大阪と神戸に部屋は5室あります。" if language_of(question) == "ja" else "There are 5 rooms for Osaka and Kobe."
+    )
+    page = passage("rooms.md", text, collection="handbook")
+    assert answer(await turn(question, Library((page,), relevance=0.9, held=held))).unsure is not is_sure
+
+
 @pytest.mark.parametrize(
     ("question", "is_sure"),
     [
@@ -235,6 +282,9 @@ async def test_a_figure_of_another_kind_than_the_one_asked_for_is_no_answer(ques
     [
         ("How much is the parking fee?", "The parking fee is set by the landlord.", False),
         ("How much is the parking fee?", "The parking fee is fifty euros.", True),
+        ("How much is the parking fee?", "The parking fee is due within 30 days.", False),
+        ("How much is the parking fee?", "The parking fee is 30 euros within 30 days.", True),
+        ("How much notice does parking take?", "Parking takes notice of 30 days.", True),
         ("When was the parking fee raised?", "The parking fee was raised by the landlord.", False),
         ("When was the parking fee raised?", "The parking fee was raised in May.", True),
         ("When is the parking fee due?", "The parking fee is due before you leave.", True),
@@ -245,6 +295,8 @@ async def test_a_figure_of_another_kind_than_the_one_asked_for_is_no_answer(ques
         ("Who sets the parking fee, no matter how high?", "The parking fee is set by the landlord.", True),
         ("年会費はいくらですか？", "年会費は総会で決める。", False),
         ("年会費はいくらですか？", "年会費は三千円とする。", True),
+        ("年会費はいくらですか？", "年会費は4月30日までに払う。", False),
+        ("年会費はいくらですか？", "年会費は1割とし、4月に払う。", True),
         ("年会費はいくらでも払える？", "年会費は総会で決める。", True),
         ("年会費の督促は何日かかりますか？", "年会費の督促は総務が行う。", False),
         ("年会費の督促は何日待っても届かない？", "年会費の督促は総務が行う。", True),
@@ -394,6 +446,61 @@ async def test_lines_of_another_section_stand_under_its_heading() -> None:
         "**changes.md › 4.12.0 › Added**\n> Refunds by card [1]",
         "**4.12.0 › Removed**\n> Refunds by fax [1]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("all_fees", "car", "bike"),
+    [
+        ("Fees are monthly.", "A car pays 50 EUR.", "A bike pays 5 EUR."),
+        ("毎月払う。", "自動車は5千円。", "自転車は5百円。"),
+    ],
+)
+def test_the_page_is_named_where_its_first_block_was_said_before(all_fees: str, car: str, bike: str) -> None:
+    text = f"{all_fees}\n\n## {car}\n\n{car}\n\n## {bike}\n\n{bike}"
+    both, of_car, of_bike = enumerate(units(text))
+    pages = (passage("fees.md", text, collection="handbook"), TRAVEL)
+    found = [(number, Hit(page, {}, 0.5)) for number, page in enumerate(pages, 1)]
+    travel = Excerpt(1, tuple(enumerate(units(TRAVEL.text)))[:1])
+    looks = [Shown([Excerpt(0, (both, of_car)), travel], found), Shown([Excerpt(0, (both, of_bike))], found)]
+    blocks = written(looks, language_of(text), certainly=False).split("\n\n")[1:-1]
+    assert [block.partition("\n")[0] for block in blocks] == [
+        "**fees.md**",
+        f"**{car}**",
+        "**出張規程.md**",
+        f"**fees.md › {bike}**",
+    ]
+    blocks = written(looks[1:], language_of(text), certainly=True, beside=looks[:1]).split("\n\n")[1:-1]
+    assert [block.partition("\n")[0] for block in blocks if block.startswith("**")] == [
+        "**fees.md**",
+        f"**{bike}**",
+        f"**fees.md › {car}**",
+        "**出張規程.md**",
+    ]
+
+
+TARIFFS = ("Travel tariff 2023", "Travel tariff 2025", "Travel tariff 2024")
+RULES = ("給与規程（2023年4月改定）", "給与規程（2024年10月改定）", "給与規程（2024年4月改定）")
+OTHERS = ("Travel rules 2023", "Travel tariff 2025")
+
+
+@pytest.mark.parametrize(
+    ("question", "titles", "order"),
+    [
+        ("What is the tariff of a trip?", TARIFFS, (1, 2, 0)),
+        ("What was the tariff of a trip in 2023?", TARIFFS, (0, 1, 2)),
+        ("What is the tariff of a trip?", OTHERS, (0, 1)),
+        ("What is the tariff of a trip?", ("Travel tariff 1", "Travel tariff 2"), (0, 1)),
+        ("給与の締め日は？", RULES, (1, 2, 0)),
+        ("２０２３年の給与の締め日は？", RULES, (0, 1, 2)),
+    ],
+)
+async def test_of_editions_of_a_page_the_newest_is_in_front(
+    question: str, titles: tuple[str, ...], order: tuple[int, ...]
+) -> None:
+    text = "給与の締め日は末日です。" if language_of(question) == "ja" else "The tariff of a trip is set here."
+    pages = [replace(passage(f"{n}.md", text, collection="handbook"), title=title) for n, title in enumerate(titles)]
+    last = answer(await turn(question, Scored(*((page, 0.5 - n / 100, 0.5) for n, page in enumerate(pages)))))
+    assert [line.strip("*") for line in last.text.splitlines() if line.startswith("**")] == [titles[n] for n in order]
 
 
 async def test_lines_that_stand_for_themselves_are_rows_of_their_own() -> None:

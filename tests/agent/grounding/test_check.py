@@ -473,3 +473,35 @@ def test_a_quotation_is_cited_once_and_what_is_left_out_of_it_leaves_no_gap() ->
     assert checked(quoted.replace("Ask the office", "Ask all 99 offices"), source).text == without(
         quoted.split("\n>\n")[0]
     )
+
+
+LINKED = hit("Book with [Sky](https://book.example/7)Rail first.")
+LINKED_JA = hit("ログは[クラウド](https://log.example/7)コンソールで確認します。")
+CODED = hit("清算は、コンカー `expense` アプリで申請します。質問はワーク #keiri フローで申請します。")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (LINKED, "Book with SkyRail first."),
+        (LINKED_JA, "ログはクラウドコンソールで確認します。"),
+        (CODED, "清算は、コンカー `expense` アプリで申請します。"),
+        (CODED, "質問はワーク #keiri フローで申請します。"),
+    ],
+)
+def test_a_name_with_a_link_or_code_in_it_is_that_of_the_page(source: Hit, said: str) -> None:
+    assert (checked(f"{said} [1]", source).text, checked(f"{said} [1]", source).objections) == (f"{said} [1]", ())
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (LINKED, "Book with SkyBus first."),
+        (LINKED_JA, "ログはクラウドモニターで確認します。"),
+        (CODED, "清算は、オービック `expense` アプリで申請します。"),
+        (CODED, "清算は、コンカー `refund` アプリで申請します。"),
+        (CODED, "質問はワーク #keiri ボードで申請します。"),
+    ],
+)
+def test_another_name_with_a_link_or_code_in_it_is_not(source: Hit, said: str) -> None:
+    assert checked(f"{said} [1]", source).removed == (said,)

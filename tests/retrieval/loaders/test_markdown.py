@@ -67,6 +67,9 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
         ),
         ("See [[Calendar|the calendar]], [[Rollback]] and [[ -f x ]].", "See the calendar, Rollback and [[ -f x ]]."),
         ("| a | b<br>c |\n| d | <ul><li>e</li><li>f</li></ul> |", "| a | b c |\n| d |   e  f   |"),
+        ("## 申請<br>の方法\n本文<br>続き", "## 申請 の方法\n本文\n続き"),
+        ("# Ask <br/>first", "# Ask  first"),
+        ("#general<br>Ask there.", "#general\nAsk there."),
         ("## 題 {#anchor}\n{: .no_toc}\n本文", "## 題\n\n本文"),
         ('See [NIST](n){:target="_blank" } and **it**{: .x}, %{:a => 1}.', "See [NIST](n) and **it**, %{:a => 1}."),
         ("R&amp;D &lt;b&gt;", "R&D <b>"),
@@ -262,6 +265,8 @@ def test_code_behind_a_box_keeps_its_indent() -> None:
 def test_components_of_mdx_are_their_label_and_what_they_hold() -> None:
     text = '<Tabs>\n<TabItem value="w" label="Windows">\n\nUse winget.\n\n</TabItem>\n</Tabs>\n<Spacer size={2} />\n'
     assert re.sub(r"\n{2,}", "\n\n", tidy(text)).strip() == "**Windows**\n\nUse winget."
+    picture = '<Shot src="/a.png" title=\'画面\' alt={"保存を押す"} data-alt="x" description="Wait, then save." />'
+    assert re.sub(r"\n{2,}", "\n\n", tidy(picture)).strip() == "**画面**\n\nWait, then save.\n\n保存を押す"
     assert tidy("A Vec<T> for <Name>.") == "A Vec<T> for <Name>."
 
 
