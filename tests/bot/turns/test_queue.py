@@ -300,7 +300,7 @@ async def inbox_idle(task: asyncio.Task[object]) -> None:
 
 
 async def test_an_answer_that_could_not_be_marked_as_shown_is_marked_later(engine: AsyncEngine) -> None:
-    inbox = TurnQueue(TurnStore(engine), lease=timedelta(seconds=0.3))
+    inbox = TurnQueue(TurnStore(engine), lease=timedelta(seconds=6))  # it is looked at after two
     turn = await claimed(inbox, asked())
     await inbox.start(turn)
     await inbox.finish(turn, DONE, [], ())

@@ -203,6 +203,7 @@ async def test_a_file_of_one_s_own_with_its_columns_for_a_private_room(visit: Vi
         await ben.should_not_see(words, retries=1)
     await upload(ben, "notes.txt", ("The harbour opens at six in the morning, and closes late. " * 2).encode())
     await sees(ben, "One document is")
+    await ben.should_see(marker="scope")
     assert list(newest(ben, "scope").options) == ["team"]  # type: ignore[attr-defined]
     press(ben, "preview")
     await sees(ben, "After cleaning")

@@ -287,6 +287,7 @@ async def test_collections_are_made_and_merged_and_what_cannot_be_is_said(visit:
     user.find(kind=ui.input, content="名前").type("港湾")
     press(user, "do")
     await sees(user, "保存しました。")
+    await user.should_see(kind=ui.link, content="港湾")  # the form knows what the page shows
     before = await document(site, "a.md")
     user.find("コレクションを統合").click()
     await sees(user, "統合先（新しい名前も可）")
