@@ -2491,6 +2491,14 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_what_a_platform_tells_once_is_not_lost_while_the_database_takes_nothing",),
     ),
     Mutation(
+        "what Slack does not send again is tried on",
+        "adapters/slack/adapter.py",
+        ('request.headers.get("x-slack-retry-num") == [LAST_RETRY]', "False"),
+        (
+            "tests/adapters/slack/test_adapter.py::test_what_slack_sends_for_the_last_time_is_tried_until_the_database_takes_it",
+        ),
+    ),
+    Mutation(
         "a deleted question is acknowledged to Slack once that is stored",
         "adapters/slack/adapter.py",
         (

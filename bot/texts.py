@@ -46,11 +46,11 @@ MANY_GONE = Text(
     en="“{name}”: {gone} pages were gone at once; none of their documents was removed.",
     ja="「{name}」で {gone} ページが一度になくなりました。文書はまだ削除していません。",
 )
-IF_MEANT = Text(
+_IF_MEANT = Text(
     en="If that is meant: kotae source resume {name} --forget; to keep their documents: --keep",
     ja="削除してよければ kotae source resume {name} --forget、残す場合は --keep を実行してください。",
 )
-IF_MEANT_IN_CHANNEL = Text(
+_IF_MEANT_IN_CHANNEL = Text(
     en="If that is meant: kotae source resume {name} --forget",
     ja="削除してよければ kotae source resume {name} --forget を実行してください。",
 )
@@ -68,6 +68,11 @@ MEMBERS = Text(
     en="Only members of the team can answer or dismiss questions.",
     ja="質問に回答したり、質問を閉じたりできるのはチームのメンバーだけです。",
 )
+
+
+def if_meant(kind: str) -> Text:
+    """How to say that what is gone from a source of this kind is meant to be: a channel's threads cannot be kept."""
+    return _IF_MEANT_IN_CHANNEL if kind == "channel" else _IF_MEANT
 
 
 def complaints(detail: str, language: Language) -> list[str]:

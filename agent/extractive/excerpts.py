@@ -41,7 +41,7 @@ _ROWS_BEHIND = 1.5  # a row of a table that is so far behind the best one of it 
 _BEHIND = 4.0  # what is so far behind by its words is not compared in meaning: of the lines that a question in a page's
 # own words finds up to nine tenths, of others few, and no fact less in any of five roundings of the vectors
 _CELL = re.compile(r" / |, (?=[^,:]{1,60}: )")  # of a row in one line
-_LEADS = re.compile(r"[:：]\s*$")
+_LEADS = re.compile(r"[:：]\s*$")  # to the next line, without which it says nothing: "You will need:"
 _GAP = " … "
 _DAY = "md:"  # a reading of a figure as the day of a month
 _PRIOR = 20  # lines without any word, so that a few passages do not make common words look rare
@@ -100,10 +100,11 @@ class CandidateLines:
         questions are answered in one message, each with fewer lines.
         """
         ranked = sorted(zip(self._scores(cosines), self.lines, strict=True), key=lambda pair: -pair[0])
+        leading = {line.at for line in self.lines if _LEADS.search(line.unit.text)}
         while True:
             chosen = _fitting(ranked, of)
             shown = {line.at for line in chain.from_iterable(chosen.values())}
-            hanging = {(hit, place) for hit, place in shown & self._leading if (hit, place + 1) not in shown}
+            hanging = {(hit, place) for hit, place in shown & leading if (hit, place + 1) not in shown}
             if not hanging or hanging == shown:
                 break
             ranked = [(score, line) for score, line in ranked if line.at not in hanging]
@@ -111,11 +112,6 @@ class CandidateLines:
             Excerpt(hit, tuple((line.place, line.unit) for line in sorted(found, key=lambda line: line.place)))
             for hit, found in chosen.items()
         ]
-
-    @property
-    def _leading(self) -> set[tuple[int, int]]:
-        """Lines that say nothing without the one after them: "You will need:"."""
-        return {line.at for line in self.lines if _LEADS.search(line.unit.text)}
 
     def _scores(self, cosines: Mapping[str, float]) -> list[float]:
         meaning = _meaning([line.text for line in self.lines], cosines)

@@ -168,9 +168,8 @@ def written(
     return "\n\n".join([*blocks, _MARKS.format(found=found, sure=surely)])
 
 
-_Block = tuple[
-    int, str, tuple[str, ...], str
-]  # the number of a passage, its page, the path to a section, and its lines
+_Block = tuple[int, str, tuple[str, ...], str]
+"""The number of a passage, its page, the path to a section, and its lines."""
 
 
 def _blocks(shown: Shown) -> Iterator[_Block]:

@@ -85,8 +85,9 @@ class Evidence:
         return "".join([squeeze(self._head), *(squeeze(each.text) for each in self.passages), *map(squeeze, linked)])
 
     @cached_property
-    def _uncoded(self) -> str:
-        return "".join(squeeze(without_code(clean(each.text))) for each in self.passages)
+    def _named(self) -> str:
+        """With the passages as names are read in an answer."""
+        return self.squeezed + "".join(squeeze(without_code(clean(each.text))) for each in self.passages)
 
     @cached_property
     def _rows(self) -> frozenset[str]:
@@ -112,7 +113,7 @@ class Evidence:
         return [fact for fact in facts if not self.figures.hold(fact)]
 
     def mentions(self, name: Name) -> bool:
-        return mentions(self.text, self.squeezed + self._uncoded, name)
+        return mentions(self.text, self._named, name)
 
     def spells(self, fact: Fact) -> bool:
         """Whether it writes an identifier (「1Password」) in katakana."""

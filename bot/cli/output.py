@@ -10,7 +10,7 @@ from datetime import datetime
 from agent.segmentation import in_one_line
 from bot.config.settings import Settings
 from bot.records import SHORT_ID
-from bot.texts import IF_MEANT, IF_MEANT_IN_CHANNEL, MANY_GONE, REASONS, SYNCED, TURN_OUTCOMES
+from bot.texts import MANY_GONE, REASONS, SYNCED, TURN_OUTCOMES, if_meant
 from bot.views import Json
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo
@@ -211,7 +211,7 @@ def synced(report: Json, language: Language) -> None:
     for page in (*report["refused"], *report["failed"]):
         say(f"{page['page']}  —  {page['reason']}")
     if report["gone"]:
-        for words in (MANY_GONE, IF_MEANT_IN_CHANNEL if report["kind"] == "channel" else IF_MEANT):
+        for words in (MANY_GONE, if_meant(report["kind"])):
             say(words.to(language, gone=report["gone"], name=report["name"]))
 
 

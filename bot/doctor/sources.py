@@ -10,7 +10,7 @@ from bot.sources.git import NO_GIT
 from bot.store.engine import opened
 from bot.store.followed import FollowedSources
 from bot.store.inspection import unbegun
-from bot.texts import IF_MEANT, IF_MEANT_IN_CHANNEL, MANY_GONE
+from bot.texts import MANY_GONE, if_meant
 from retrieval.i18n import Text, filled
 
 SOURCES = Subject("sources", Text(en="Sources", ja="同期元"))
@@ -45,8 +45,8 @@ async def sources(settings: Settings) -> Sequence[Remark]:
             said = filled(_TROUBLE, name=one.name, times=str(one.failures), why=one.trouble)
             remarks.append(warning(said, filled(_LOOK, name=one.name)))
         if one.state == "asks":
-            how = IF_MEANT_IN_CHANNEL if one.kind == "channel" else IF_MEANT
-            remarks.append(warning(filled(MANY_GONE, name=one.name, gone=str(one.gone)), filled(how, name=one.name)))
+            problem, remedy = filled(MANY_GONE, name=one.name, gone=str(one.gone)), if_meant(one.kind)
+            remarks.append(warning(problem, filled(remedy, name=one.name)))
     return remarks or [fine(filled(_WELL, n=str(len(found))) if found else _NONE)]
 
 

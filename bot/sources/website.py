@@ -536,15 +536,15 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.links: list[str] = []
-        self.base = self.canonical = self.said = ""
-        self._words = hashlib.sha256()
+        self.base = self.canonical = ""
+        self.said: list[str] = []
         self._silent = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         self._silent = tag in ("script", "style")
         if tag == "a":
-            self._say(given.get("href", "").partition("?")[0])
+            self.said.append(given.get("href", "").partition("?")[0])
         if tag == "a" and given.get("href") and "nofollow" not in given.get("rel", ""):
             self.links.append(given["href"])
         elif tag == "base":
@@ -557,12 +557,7 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._silent:
-            self._say(" ".join(data.split()))
-
-    def _say(self, words: str) -> None:
-        if words:
-            self._words.update(f"{words} ".encode(errors="replace"))
-            self.said = self._words.hexdigest()
+            self.said.append(" ".join(data.split()))
 
 
 def _leads(url: str, body: bytes) -> tuple[list[str], str, str]:
@@ -573,7 +568,8 @@ def _leads(url: str, body: bytes) -> tuple[list[str], str, str]:
         reader.feed(body.decode("utf-8-sig", errors="replace"))
     links = filter(None, (_address(url, reader.base, link) for link in reader.links))
     canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
-    return list(dict.fromkeys(links)), canonical, reader.said
+    said = " ".join(filter(None, reader.said))
+    return list(dict.fromkeys(links)), canonical, said and hashlib.sha256(said.encode(errors="replace")).hexdigest()
 
 
 def _address(url: str, base: str, link: str) -> str:

@@ -62,6 +62,7 @@ _COMPONENT_NAME = re.compile(r"</([A-Z]\w*)\s*>|<([A-Z]\w*)\b[^<>]*/>")  # `<T>`
 _GIVEN = re.compile(r"(?<![\w-])(\w+)=(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]([^\"'`{}]*)[\"'`]\})")
 _NAMES, _TELLS = ("label", "title", "heading"), ("description", "caption", "summary", "alt")  # what readers are shown
 _TAG = re.compile(r"</?(?P<name>[A-Za-z][A-Za-z0-9]*)(?:\s[^<>]*)?/?>")
+_HEADING_MARK = re.compile(r"#{1,6}\s")
 
 
 def front_matter(text: str) -> tuple[str, str, str]:
@@ -202,8 +203,9 @@ def _tag(found: re.Match[str]) -> str:
     """The text that a tag leaves behind; `<your-name>` and `<T>` are no tags of HTML and stay."""
     name = found["name"].lower()
     closing = found.group().startswith("</")
-    line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
-    if (line.startswith("|") and name in HTML_BLOCKS) or (name == "br" and re.match(r"#{1,6}\s", line)):
+    line = found.string.rfind("\n", 0, found.start()) + 1
+    in_row, in_heading = found.string.startswith("|", line), _HEADING_MARK.match(found.string, line, found.start())
+    if (in_row and name in HTML_BLOCKS) or (in_heading and name == "br"):
         return " "  # a row of a table is one line, and so is a heading
     if name in ("td", "th"):
         return " | " if closing else ""

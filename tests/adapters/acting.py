@@ -2,16 +2,13 @@
 serves."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
-
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from adapters.port import Adapter
 from agent.conversation import Ask
@@ -53,23 +50,6 @@ async def until(look: Callable[[], Awaitable[T]], wanted: Callable[[T], object] 
             if wanted(found := await look()):
                 return found
             await asyncio.sleep(0.02)
-
-
-@asynccontextmanager
-async def full(engine: AsyncEngine, *when: str) -> AsyncIterator[None]:
-    """The database does not take this ("UPDATE ON turns"): there is no such number."""
-
-    def change(*statements: str) -> None:
-        with closing(sqlite3.connect(str(engine.url.database), isolation_level=None, timeout=30)) as other:
-            for statement in statements:
-                other.execute(statement)
-
-    names = [f"full_{number}" for number in range(len(when))]
-    pairs = zip(names, when, strict=True)
-    made = [f"CREATE TRIGGER {name} BEFORE {each} BEGIN SELECT abs(-9223372036854775808); END" for name, each in pairs]
-    await asyncio.to_thread(change, *made)  # whoever writes just now needs this thread to end that
-    yield
-    await asyncio.to_thread(change, *(f"DROP TRIGGER {name}" for name in names))
 
 
 # -- the agent --------------------------------------------------------------------------------------------------------

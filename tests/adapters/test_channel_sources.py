@@ -10,9 +10,10 @@ from adapters.discord.transport.channel_history import PAGE
 from bot.operations.retention import Person, forget
 from bot.sources.base import PausedError, SourceError
 from bot.types import Place
-from retrieval.types import TEAM
-from tests.adapters.acting import full, until
+from retrieval.types import TEAM, Hit
+from tests.adapters.acting import until
 from tests.adapters.talks import EDITOR, PLATFORMS, PUBLIC, Talk, talk
+from tests.bot.broken import without
 from tests.fakes.discord_fake import ANN, BEN, GUILD
 from tests.fakes.discord_world import PRIVATE_THREAD
 from tests.fakes.slack_gate import CUT_AFTER, Hold, error, held, ratelimited
@@ -101,6 +102,11 @@ async def test_who_does_not_want_to_be_found_is_left_out_at_once(platform: str, 
         assert len(await here.documents()) == 2
 
 
+async def found(here: Talk) -> tuple[Hit, ...]:
+    """By the team, of the thread about the key."""
+    return (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits
+
+
 @EACH
 async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
@@ -109,12 +115,12 @@ async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(pla
         await here.follow()
         (row,) = await here.library.documents.listed()
         here.library.knowledge.withheld = bot.sources.channels.withheld
-        found = await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)
-        assert [hit.passage.said_in for hit in found.hits] == [here.name]
+        hits = await found(here)
+        assert [hit.passage.said_in for hit in hits] == [here.name]
         await here.becomes_private()
         await here.heard()
-        assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
-        assert await here.library.knowledge.readable(found.hits, PUBLIC) == frozenset()
+        assert await found(here) == ()
+        assert await here.library.knowledge.readable(hits, PUBLIC) == frozenset()
         with pytest.raises(LookupError):
             await here.library.knowledge.chunks(row.id, PUBLIC)
         await here.sync()
@@ -133,11 +139,11 @@ async def test_a_channel_that_becomes_private_without_the_bot_is_the_team_s_no_m
         await here.shuts_the_bot_out()
         await here.heard()
         here.library.knowledge.withheld = bot.sources.channels.withheld
-        assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
+        assert await found(here) == ()
         with pytest.raises(PausedError, match="I am not in"):
             await here.sync()
         here.library.knowledge.withheld = None
-        assert (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits == ()
+        assert await found(here) == ()
         (row,) = await here.library.documents.listed()
         assert row.scope.startswith("place:") and (await here.source()).scope == row.scope
 
@@ -157,8 +163,8 @@ async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_
             await here.sync()
         source = await here.source()
         assert source.state == "paused" and source.trouble is not None and "Invite me" in source.trouble.en
-        found = await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)
-        assert [hit.passage.said_in for hit in found.hits] == [here.name], "everybody reads it still"
+        hits = await found(here)
+        assert [hit.passage.said_in for hit in hits] == [here.name], "everybody reads it still"
 
 
 async def test_outsiders_are_left_out_and_pause_the_source(tmp_path: Path) -> None:
@@ -354,7 +360,7 @@ async def test_what_is_said_while_the_database_takes_nothing_is_followed_afterwa
         answer = await here.says("ben", "In room 4.", root)
         here.now.later(hours=25)
         await here.follow()
-        async with full(here.library.engine, "UPDATE ON followed_pages"):
+        async with without(here.library.engine, "followed_pages"):
             await here.deletes(answer)
 
             async def refused() -> bool:

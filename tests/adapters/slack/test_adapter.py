@@ -15,6 +15,7 @@ from tests.bot.broken import without
 from tests.fakes import slack_world
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error
+from tests.fakes.slack_socket import Timing
 from tests.fakes.slack_world import OTHER_TEAM, Message
 
 EVERYONE, TEAM = {"everyone"}, {"everyone", "team"}
@@ -254,6 +255,18 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(tmp_pat
         asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
         await slack.wait_for(answered(slack, asked))
         assert [delivery.acked for delivery in slack.journal.deliveries].count(False) >= 1
+
+
+async def test_what_slack_sends_for_the_last_time_is_tried_until_the_database_takes_it(tmp_path: Path) -> None:
+    soon = Timing(ack=0.5, retries=(0.1,) * 3)
+    async with FakeSlack(timing=soon, limits=False) as slack, bot(slack, tmp_path) as here:
+        asked = await slack.says("C1", "U1", "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        await slack.wait_for_idle()
+        async with without(here.data.engine, "turns"):
+            await slack.deletes(asked)
+            await slack.wait_for(lambda: slack.journal.deliveries[-1].lost)
+        await slack.wait_for(lambda: all(each.deleted for each in slack.thread("C1", asked)))
 
 
 async def test_a_turn_left_by_a_process_that_ended_is_taken_up_and_ends_in_one_answer(tmp_path: Path) -> None:
