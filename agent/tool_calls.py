@@ -185,17 +185,24 @@ def shortened(text: str, limit: int = 120) -> str:
 
 # -- written as text --------------------------------------------------------------------------------------------------
 
+_PREFIX = r"(?:[|｜]DSML[|｜]|\w{1,20}:)?"  # before a tag's name: DeepSeek's, MiniMax's
 _TAG = re.compile(
-    r"</?(?:tool_call|function_call|tool_code)s?>|<\|?/?(?:start_|end_)?(?:tool|function)_call\|?>|</?invoke\b[^>]*>|<function=(?P<name>[\w.]+)>|</function>|\[/?TOOL_CALLS?\]"
-    r"|<\|(?:python_tag|tool_call_(?:begin|end)|tool_calls?_section_(?:begin|end))\|>"
-    r"|<｜tool▁calls?▁(?:begin|end)｜>(?:function<｜tool▁sep｜>)?|<\|channel\|>\s*commentary\s+to=|<\|call\|>"
+    rf"<[/|｜]*{_PREFIX}(?:start_|end_)?(?:tool|function)[_▁]?(?:call|code)s?"
+    r"(?:[_▁](?:section[_▁])?(?:begin|start|end))?[|｜]?>(?:function<｜tool[_▁]sep｜>)?"
+    rf"|</?{_PREFIX}invoke\b[^>]*>|<function=[\w.]*>?|</function>|\[/?TOOL_CALLS?\]"
+    r"|<\|python_tag\|>|<\|channel\|>\s*(?:commentary|analysis)\s+to=|<\|call\|>",
+    re.IGNORECASE,
 )
-_SHELL = re.compile(
-    r"</?tools>|\bfunctools\b|\[\s*\]|^\s*Action\s*:\s*$", re.MULTILINE
-)  # around calls that were taken out
+_SHELL = re.compile(  # around calls that were taken out
+    r"</?tools>|\bfunctools\b|\[\s*\]|^\s*Action\s*:\s*$|<\|start\|>assistant|\b(?:commentary )?to=(?=\W*\Z)"
+    r"|<[|｜][^<>\n]{1,40}[|｜]>|</s>",
+    re.MULTILINE,
+)
 _PARAMETER = re.compile(r"<parameter=(\w+)>\s*(.*?)\s*</parameter>", re.DOTALL)
-_INVOKED = re.compile(r"<invoke name=\"(?P<name>[\w.]+)\">(?P<given>(?:(?!<invoke).)*?)</invoke>", re.DOTALL)
-_NAMED_PARAMETER = re.compile(r"<parameter name=\"(\w+)\"[^>]*>\s*(.*?)\s*</parameter>", re.DOTALL)
+_INVOKED = re.compile(
+    rf"<{_PREFIX}invoke name=\"(?P<name>[\w.]+)\">(?P<given>(?:(?!<{_PREFIX}invoke).)*?)</{_PREFIX}invoke>", re.DOTALL
+)
+_NAMED_PARAMETER = re.compile(rf"<{_PREFIX}parameter name=\"(\w+)\"[^>]*>\s*(.*?)\s*</{_PREFIX}parameter>", re.DOTALL)
 _TAGGED_ARGUMENTS = re.compile(
     r"<tool_call>\s*(?P<name>[\w.]+)\s*(?P<given>(?:<arg_key>.*?</arg_value>\s*)+)", re.DOTALL
 )
@@ -233,7 +240,7 @@ def written_calls(text: str, tools: Collection[str]) -> tuple[str, tuple[Written
     rest = rest if re.search(r"\w", rest) else ""
     if calls and (tagged or not marks(rest)):
         return rest, tuple(calls)
-    if tagged or (not marks(text) and re.match(r"\s*(?:```\w*\s*)?[\[{]", text)):
+    if tagged or (not marks(text) and re.match(r"\s*(?:```\w*\s*)?[\[{<]", text)):
         raise ValueError("a call that cannot be read")
     return text, ()
 
@@ -248,7 +255,7 @@ def _found(text: str, tools: Collection[str]) -> Iterator[tuple[int, int, list[W
             given = {key: _literal(value) for key, value in argument.findall(match["given"])}
             yield match.start(), match.end(), [(match["name"], given)]
     either = "|".join(map(re.escape, tools))
-    tokens = r"(?:\s*(?:<[|｜][^<>\n]{1,40}[|｜]>|\[ARGS\]|```json|json))*\s*"
+    tokens = r"(?:\s*(?:<[|｜][^<>\n]{1,40}[|｜]>|\[CALL_ID\]\w+|\[ARGS\]|```json|json|code|commentary))*\s*"
     for match in re.finditer(rf"(?:\bfunctions\.)?\b({either})(?::\d+)?{tokens}(?=\{{)", text):
         value, end = _decoded(text, match.end())
         if isinstance(value, dict):
@@ -267,7 +274,7 @@ def _found(text: str, tools: Collection[str]) -> Iterator[tuple[int, int, list[W
         if calls:
             yield at, end, calls
         at = text.find("{", end if isinstance(value, dict) else at + 1)
-    for match in re.finditer(rf"(?P<shown>\bprint\s*\(\s*)?(?:\b\w+\.)?\b(?P<name>{either})\s*\(", text):
+    for match in re.finditer(rf"(?P<shown>\bprint\s*\(\s*)?(?:\b\w+\.)?\b(?P<name>{either})(?:\.call)?\s*\(", text):
         arguments, end = _applied(text, match.end())
         if arguments is not None:
             closed = re.compile(r"\s*\)").match(text, end) if match["shown"] else None

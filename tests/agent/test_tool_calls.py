@@ -36,6 +36,18 @@ ANSWER = "Refunds take 30 days. [1]"
         "</tool_call>",  # GLM
         f'<function_calls><invoke name="{SEARCH}"><parameter name="queries">{json.dumps(ARGUMENTS["queries"])}'
         "</parameter></invoke></function_calls>",  # MiniMax
+        f"<minimax:tool_call><function={SEARCH}>{json.dumps(ARGUMENTS)}</function></minimax:tool_call>",
+        f'<｜DSML｜tool_calls><｜DSML｜invoke name="{SEARCH}"><｜DSML｜parameter name="queries" string="false">'
+        f"{json.dumps(ARGUMENTS['queries'])}</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜tool_calls>",  # DeepSeek since V3.2
+        f"<|tool_call_start|>[{SEARCH}(queries={ARGUMENTS['queries']})]<|tool_call_end|>",  # LFM2
+        f"<|START_ACTION|>[{CALL}]<|END_ACTION|>",  # Cohere
+        f"<TOOLCALL>[{CALL}]</TOOLCALL>",  # Nemotron
+        f"[TOOL_CALLS]{SEARCH}[CALL_ID]a1b2c3d4e[ARGS]{json.dumps(ARGUMENTS)}",
+        f"<|start|>assistant to=functions.{SEARCH}<|channel|>commentary json<|message|>{json.dumps(ARGUMENTS)}<|call|>",
+        f"commentary to=functions.{SEARCH} json{json.dumps(ARGUMENTS)}",
+        f"<|python_tag|>{SEARCH}.call(queries={ARGUMENTS['queries']})",
+        f"<function={SEARCH}{json.dumps(ARGUMENTS)}</function>",
+        f"<|tool_call|>{CALL}</s>",
         f"functools[{CALL}]",  # Phi
         f"<|tool_call|>[{CALL}]",
         f"<tools>{CALL}</tools>",
@@ -76,6 +88,8 @@ def test_what_is_said_beside_calls_and_several_of_them() -> None:
         f"The tool is called {SEARCH}.",
         '{"answer": "30 days. [1]"}',
         "Restart it: `restart(service=1)`",
+        f"<kbd>Ctrl</kbd> opens it. [1] The tool is called {SEARCH}.",
+        "POST /runs/<tool_call_id>/results sends it. [1]",
     ],
 )
 def test_an_answer_is_no_call(text: str) -> None:
@@ -88,6 +102,7 @@ def test_an_answer_is_no_call(text: str) -> None:
         f"<|channel|>commentary to=functions.{SEARCH}<|message|>{{",
         f"<start_function_call>call:{SEARCH}{{queries:[<escape>refund<escape>]}}<end_function_call>",
         f"<tool_call>{CALL[:-9]}",
+        f"<{SEARCH}><queries>refund</queries></{SEARCH}>",
         f"```json\n{CALL[:-9]}",
         "<tool_call></tool_call>",
         f"{ANSWER} <tool_call>",
