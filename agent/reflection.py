@@ -62,11 +62,11 @@ _OWN = (
 _LINE = re.compile(rf"""^{_OWN}[ \t\u3000*_`"'」)）.。]*$\n?""", re.IGNORECASE | re.MULTILINE)
 _REMARKED = re.compile(rf"^{_OWN}[^\w\n]*[(（,、;；\-–—].*\Z", re.IGNORECASE | re.MULTILINE)
 _BESIDE = re.compile(
-    r"^([^\w\n]*found[^\w:：]{0,9}[:：]\W{0,9}\w+)[\s,、;|/]{1,9}(?=\W{0,9}sure\b[^\n]*\Z)",
+    r"^([^\w\n]*found[^\w:：]{0,9}[:：]\W{0,9}\w+)[\s,、;|/.。]{1,9}(?=\W{0,9}sure\b[^\n]*\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
 _INLINE = re.compile(
-    r"(?<=[^\s(（])[ \t]+(?=found[^\w:：]{0,9}[:：]\W{0,9}\w+[\s,、;|/]{1,9}sure\W{0,9}\w+\W*\Z)", re.IGNORECASE
+    r"(?<=[^\s(（])[ \t]+(?=found[^\w:：]{0,9}[:：]\W{0,9}\w+[\s,、;|/.。]{1,9}sure\W{0,9}\w+\W*\Z)", re.IGNORECASE
 )
 _FENCED = re.compile(
     r"\A\s*```(?:markdown|md|json|text)?[ \t]*\n(?P<inside>(?:(?!```).)*)\n```(?P<rest>.*)\Z", re.DOTALL

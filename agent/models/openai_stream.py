@@ -223,14 +223,19 @@ def _count(value: object) -> int:
 
 # -- thoughts inside the text ---------------------------------------------------------------------------------------
 
-# Qwen, DeepSeek; Magistral; Gemini; Seed; Kimi; gpt-oss, whose channels come through where no parser knows them.
+# Qwen, DeepSeek; Magistral; Gemini; Seed; Kimi; Gemma 4; gpt-oss, whose channels come through where no parser knows
+# them.
 _PAIRS = (
-    *((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking", "thought", "seed:think")),
-    *(("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷")),
+    *((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking", "thought", "reasoning", "seed:think")),
+    *(("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"), ("<|channel>thought", "<channel|>")),
     *((f"<|channel|>{channel}<|message|>", "<|end|>") for channel in ("analysis", "commentary")),
 )
 _HEADERS = ("<|start|>assistant", "<|channel|>final<|message|>")
-_LONE_END = re.compile(r"(?:(?:^|[.!?:)。！？」）\n])[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*(?:\n|$))[ \t]*\n?")
+_LONE_END = re.compile(
+    r"(?:(?:^|[.!?:)。！？」）\n])[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*(?:\n|$)|<channel\|>)[ \t]*\n?"
+    r"|(?<=\Aanalysis)(?=[^\s:]).*?assistantfinal",  # of gpt-oss, by a server that leaves its tokens out
+    re.DOTALL,
+)
 _TURN_END = re.compile(  # what a template has written behind the reply, and all after it
     r"(?<!`)<(?:\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text|end_of_turn|im_start)\||end_of_turn"
     r"|｜end▁of▁sentence｜)>(?!`).*\Z|(?<!`)</s>\s*\Z",
@@ -239,8 +244,8 @@ _TURN_END = re.compile(  # what a template has written behind the reply, and all
 
 
 def _spoken(text: str) -> str:
-    """`text` without the thinking before a lone `</think>` (some templates have put `<think>` into the prompt), and
-    without the mark that ends a turn."""
+    """`text` without the thinking before a lone `</think>` (some templates have put `<think>` into the prompt) or
+    before what is left of another mark, and without the mark that ends a turn."""
     end = _LONE_END.search(text)
     if end and "<think" not in text[: end.start()]:
         text = text[end.end() :].lstrip()

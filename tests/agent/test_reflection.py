@@ -60,6 +60,8 @@ def test_a_review_in_any_wrapping(text: str, review: Review) -> None:
             Draft("30 days. [1]\n\nDoes that help?", "yes", False),
         ),
         ("30 days. [1] Found: yes Sure: no", Draft("30 days. [1]", "yes", False)),
+        ("30 days. [1] Found: yes. Sure: no.", Draft("30 days. [1]", "yes", False)),
+        ("30日です。[1]\nFound: yes。Sure: no。", Draft("30日です。[1]", "yes", False)),
         ("30 days. [1]\nFound: yes (Result 1)\nSure: yes, it is stated.", Draft("30 days. [1]", "yes", True)),
         ("30日です。[1]\n（Found: yes、Sure: no）", Draft("30日です。[1]", "yes", False)),
         ("30日です。[1]\n見つかりました：部分的\n確信：いいえ", Draft("30日です。[1]", "partly", False)),
