@@ -198,10 +198,9 @@ class ModelExhausted(ModelError):
         self.cost = cost
 
 
-_OVERLONG = re.compile(  # OpenAI, vLLM, OpenRouter; llama.cpp; LM Studio; Anthropic behind a gateway; Gemini
-    r"(?:maximum|exceeds? the available|of only \d+|the) context (?:length|size|window)|context length of only"
-    r"|context (?:length|size|window)s? (?:has been |is |was )?exceeded|(?:prompt|input) is too long"
-    r"|input token count.*exceeds",
+_OVERLONG = re.compile(  # OpenAI, vLLM, llama.cpp, LM Studio, Ollama; Anthropic, Gemini, SGLang, TGI; Groq; xAI; Kimi
+    r"context[ _](?:length|size|window)|\b(?:prompt|inputs?)\b[^.\n]{0,40}(?:too long|exceeds|must have less)"
+    r"|reduce the length|maximum prompt length|model token limit|too many tokens",
     re.IGNORECASE,
 )
 

@@ -239,7 +239,7 @@ class OpenAIModel:
             return ModelBlocked(text)
         if complaint.unpaid:
             return ModelBusy(text, complaint.retry_after())
-        if complaint.words & _NO_MODEL:
+        if _not_there(complaint):
             return ModelUnavailable(text, "model")
         return _refusal(complaint).as_error(text)
 
@@ -274,7 +274,10 @@ class _RefusedError(Exception):
 
 _BLOCKED = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
 _FLAGGED = re.compile(r"flagged|moderation", re.IGNORECASE)  # OpenRouter's 403, which is not about the key
-_NO_MODEL = frozenset({"model_not_found", "model_not_active"})
+_NO_MODEL = frozenset({"model_not_found", "model_not_active", "invalid_model"})
+_NOT_THERE = re.compile(  # with status 400: DeepSeek; OpenRouter; LiteLLM and Mistral; LM Studio
+    r"model (?:does )?not exist|not a valid model|invalid model(?: name|:)|no models? loaded", re.IGNORECASE
+)
 # Ollama, Groq, DeepSeek and LiteLLM; OpenRouter (404); vLLM; llama.cpp (500 in some versions).
 _NO_TOOLS = re.compile(
     r"(?:not|n't) support (?:parameters: \[')?(?:tool|function.?call)"
@@ -297,7 +300,10 @@ _SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
     "max_tokens": (frozenset({"max_tokens"}), re.compile(r"use\W+max_completion_tokens")),
     "limit": (
         frozenset({"max_tokens", "max_completion_tokens"}),
-        re.compile(r"max_(?:completion_)?tokens|in the (?:completion|output)|request too large"),
+        re.compile(
+            r"max_(?:completion_|new_)?tokens|output tokens|(?:in|for|or) (?:the )?(?:completion|output)"
+            r"|request too large"
+        ),
     ),
     "effort": (frozenset({"reasoning_effort"}), re.compile(r"reasoning|effort|think")),
     "schema": (frozenset({"response_format"}), re.compile(r"response_format|json_schema|grammar|structured")),
@@ -313,7 +319,7 @@ def _mendable(complaint: Complaint) -> bool:
 
 def _simpler(complaint: Complaint, body: Json, without: frozenset[str]) -> str | None:
     """The part of this request to leave out of the next try; None: it would be refused all the same."""
-    if complaint.refusal.about_the_key or complaint.words & (_BLOCKED | _NO_MODEL):
+    if complaint.refusal.about_the_key or complaint.words & _BLOCKED or _not_there(complaint):
         return None
     said = complaint.message.lower()
     named: Sequence[str] = [part for part, (_, words) in _SPARE.items() if words.search(said)]
@@ -321,6 +327,10 @@ def _simpler(complaint: Complaint, body: Json, without: frozenset[str]) -> str |
         named = _UNNAMED
     there = body.keys() if body["messages"][0]["role"] == "system" else body.keys() - {"messages"}
     return next((part for part in named if part not in without and there & _SPARE[part][0]), None)
+
+
+def _not_there(complaint: Complaint) -> bool:
+    return bool(complaint.words & _NO_MODEL or _NOT_THERE.search(complaint.message))
 
 
 def _refusal(complaint: Complaint) -> Refusal:

@@ -23,7 +23,12 @@ CONNECT_SECONDS = 5.0
 
 _READ_OF_AN_ERROR = 65_536  # bytes
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
-_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_NO_MONEY = frozenset(
+    {
+        *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"),
+        *("exceeded_current_quota_error", "arrearage"),  # Kimi; Alibaba
+    }
+)
 
 
 def client(timeout: float) -> httpx2.AsyncClient:
@@ -41,12 +46,13 @@ def tls() -> SSLContext:
 
 
 def endpoint(base_url: str | None, path: str) -> httpx2.URL:
-    """The address of `path` on a server that is named with or without its version (`/v1`). Raises httpx2.InvalidURL."""
+    """The address of `path` on a server that is named with or without its version (`/v1`); one that ends in `path` is
+    it, since some servers have no version. Raises httpx2.InvalidURL."""
     base = httpx2.URL(base_url or BASE_URL)
     folders = [folder for folder in base.path.split("/") if folder]
     called = path.split("/")
     if folders[-len(called) :] == called:
-        folders = folders[: -len(called)]
+        return base.copy_with(path="/" + "/".join(folders))
     if not any(re.fullmatch(r"v\d+\w*", folder) for folder in folders):
         folders.append("v1")
     return base.copy_with(path="/" + "/".join([*folders, *called]))
@@ -139,15 +145,23 @@ def complaint_in(chunk: Mapping[str, Any]) -> Complaint | None:
 
 
 def _worded(code: int, found: Any, sent: Mapping[str, str]) -> Complaint:
+    if isinstance(found, list) and found:  # Gemini's compatible endpoint wraps it so
+        found = found[0]
     error = found.get("error", found) if isinstance(found, Mapping) else found
     if not isinstance(error, Mapping):
         return Complaint(HttpRefusal(code, "", error if isinstance(error, str) else "", (), dict(sent)))
     message = error.get("message") or error.get("detail") or ""
+    if isinstance(message, Mapping):  # Mistral's
+        message = message.get("detail") or ""
     if isinstance(message, list):  # FastAPI's: where it is wrong and why; the rest of it repeats what was sent
         message = "; ".join(
             f"{'.'.join(str(step) for step in one.get('loc', ()))}: {one.get('msg', '')}"
             for one in message
             if isinstance(one, Mapping)
         )
+    if isinstance(metadata := error.get("metadata"), Mapping) and metadata.get("raw"):  # OpenRouter's, of a provider
+        message = f"{message}: {metadata['raw']}"
     words = frozenset(str(error[name]).lower() for name in ("type", "code") if isinstance(error.get(name), str))
-    return Complaint(HttpRefusal(code, "", str(message), (), dict(sent)), words)
+    listed = error.get("details")
+    details = [detail for detail in listed if isinstance(detail, Mapping)] if isinstance(listed, list) else ()
+    return Complaint(HttpRefusal(code, str(error.get("status") or ""), str(message), details, dict(sent)), words)

@@ -160,6 +160,7 @@ class FakeOpenAI:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=20 * 2**20)
         app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/inference/chat/completions", self._chat)  # GitHub's has no version
         app.router.add_post("/v1/embeddings", self._embed)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()

@@ -49,6 +49,12 @@ async def test_the_request_holds_system_question_tools_and_a_limit_and_no_temper
     assert not sent.body.keys() & {"temperature", "top_p", "tool_choice", "response_format"}
 
 
+async def test_an_address_that_is_whole_needs_no_version() -> None:
+    async with FakeOpenAI(YES) as server:
+        await parts(server, base_url=server.url.removesuffix("/v1") + "/inference/chat/completions?api-version=1")
+    assert [sent.path for sent in server.journal] == ["/inference/chat/completions"]
+
+
 @pytest.mark.parametrize("written", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
 async def test_the_address_is_with_or_without_its_version(written: str) -> None:
     async with FakeOpenAI(YES) as server:
@@ -165,6 +171,11 @@ async def test_reasoning_under_both_names_is_one_thought() -> None:
             "30 days.",
         ),  # gpt-oss without a parser for its channels
         ("<|channel|>final<|message|>30 days.", "", "30 days."),
+        ("analysisLook it up. Then say.assistantfinal30 days.", "", "30 days."),  # the same, its tokens left out
+        ("analysis: the assistantfinal is 30 days.", "", "analysis: the assistantfinal is 30 days."),
+        ("<|channel>thought\nLook.<channel|>30 days.", "\nLook.", "30 days."),  # Gemma 4
+        ("Look.<channel|>30 days.", "", "30 days."),
+        ("<reasoning>Look.</reasoning>30 days.", "Look.", "30 days."),
         ("30 days.<|im_end|>\n<|im_start|>user\nThanks", "", "30 days."),
         ("30 days.</s>", "", "30 days."),
         ("<s>20</s> 30 days, <s>40</s>", "", "<s>20</s> 30 days, <s>40</s>"),
@@ -475,12 +486,20 @@ async def test_instructions_that_may_not_be_the_systems_stand_before_the_questio
     assert sent == [{"role": "user", "content": f"{SYSTEM.text}\n\n{ASKED.text}"}]
 
 
-async def test_a_window_that_the_limit_does_not_fit_in_is_used_without_a_limit() -> None:
-    """As vLLM says it that does not name the parameter."""
-    window = (
+@pytest.mark.parametrize(
+    "window",
+    [
         "This model's maximum context length is 4096 tokens. However, you requested 8500 tokens (308 in the messages,"
-        " 8192 in the completion). Please reduce the length of the messages or completion."
-    )
+        " 8192 in the completion). Please reduce the length of the messages.",  # vLLM until 2025
+        "This model's maximum context length is 4096 tokens. However, you requested 8192 output tokens and your prompt"
+        " contains at least 1 input tokens, for a total of at least 8193 tokens.",  # vLLM since
+        "Requested token count exceeds the model's maximum context length of 4096 tokens: 308 tokens from the input"
+        " messages and 8192 tokens for the completion.",  # SGLang
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096.",  # TGI
+    ],
+)
+async def test_a_window_that_the_limit_does_not_fit_in_is_used_without_a_limit(window: str) -> None:
+    """As servers say it that do not name the parameter."""
     async with FakeOpenAI(Refuse(400, window), YES) as server:
         assert last(await parts(server)).text == "Yes."
     assert ["max_tokens" in sent.body for sent in server.journal] == [True, False]

@@ -75,6 +75,7 @@ async def test_a_reply_without_use(reply: Reply) -> None:
         (Refuse(429, page="<html>slow down</html>"), None),
         (Refuse(429, "You exceeded your current quota.", word="insufficient_quota"), 3600.0),
         (Refuse(402, "Insufficient Balance"), 3600.0),
+        (Refuse(429, body=[{"error": {"message": "Quota.", "details": [{"retryDelay": "17s"}]}}]), 17.0),  # Gemini's
         (Refuse(529, "Overloaded", "overloaded_error"), None),
         (Reply(text("30"), None, "error", error={"message": "Slow down.", "code": "rate_limit_exceeded"}), None),
         (Reply(text("30"), None, "error", error={"message": "Slow down.", "code": 429}), None),
@@ -103,6 +104,17 @@ async def test_busy_says_how_long_to_wait_and_is_not_retried_here(refusal: Order
         (Refuse(404, page="404 page not found"), "model"),
         (Refuse(404, body={"error": 'model "qwen9" not found, try pulling it first'}), "model"),
         (Refuse(400, "Invalid model name passed in model=x.", word="model_not_found"), "model"),
+        (Refuse(400, "Invalid model name passed in model=x. Call `/v1/models` to view available models."), "model"),
+        (Refuse(400, "Model Not Exist"), "model"),  # DeepSeek
+        (Refuse(400, "qwen/qwen9 is not a valid model ID"), "model"),  # OpenRouter
+        (
+            Refuse(400, body={"object": "error", "message": "No such name.", "type": "invalid_model"}),
+            "model",
+        ),  # Mistral
+        (Refuse(400, "No models loaded. Please load a model in the developer page."), "model"),  # LM Studio
+        (Refuse(400, body=[{"error": {"code": 400, "message": "API key not valid."}}]), "key"),  # Gemini's endpoint
+        (Refuse(400, body=[{"error": {"message": "No.", "details": [{"reason": "API_KEY_INVALID"}]}}]), "key"),
+        (Refuse(400, body=[{"error": {"message": "Not from here.", "status": "FAILED_PRECONDITION"}}]), "key"),
         (Reply(text("30 da"), ending="cut"), "down"),
         (Reply(text(" "), None), "down"),
         (Reply(text("30 da"), None, "error"), "down"),
@@ -126,18 +138,35 @@ async def test_out_of_order(order: Order, why: str) -> None:
         Refuse(400, "the request exceeds the available context size, try increasing it", "exceed_context_size_error"),
         Refuse(500, "Context size has been exceeded.", "server_error"),  # llama.cpp
         Refuse(400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        Refuse(400, "Please reduce the length of the messages or completion.", word="context_length_exceeded"),  # Groq
+        Refuse(400, "The input (9000 tokens) is longer than the model's context length (8192 tokens)."),  # SGLang
+        Refuse(422, body={"error": "Input validation error: `inputs` must have less than 4095 tokens. Given: 9000"}),
+        Refuse(400, body={"error": "This model's maximum prompt length is 8192 but the request contains 9000 tokens."}),
+        Refuse(400, "Invalid request: Your request exceeded model token limit: 8192"),  # Kimi
+        Refuse(400, "invalid params, context window exceeds limit"),  # MiniMax
+        Refuse(
+            400,
+            body={
+                "error": {
+                    "message": "Provider returned error",
+                    "code": 400,
+                    "metadata": {"raw": '{"message": "Input length 9000 exceeds the maximum allowed input length"}'},
+                }
+            },
+        ),  # OpenRouter
         Refuse(413, page="<html>Request Entity Too Large</html>"),
         Reply((), None, "error", error={"message": "The model is loaded with context length of only 4096 tokens"}),
     ],
 )
 async def test_what_is_too_long_to_read_is_not_asked_again_and_said(order: Order) -> None:
-    async with FakeOpenAI(order) as server:
+    async with FakeOpenAI(order, order) as server:
         using = model(server)
         agent = Agent(RetryingModel(using), Searches())
         answer = answer_of([event async for event in agent.run(asking("返金はいつ？"))])
         await using.close()
     assert answer.outcome == "failed" and "読める長さを超えた" in answer.text
-    assert len(server.journal) == 1
+    limits = [sent.body.get("max_tokens") for sent in server.journal]
+    assert limits == [8192, None][: len(limits)]  # asked again at most where the answer's length may have been too much
 
 
 async def test_a_request_refused_within_the_stream_is_made_simpler_unless_the_reply_has_begun() -> None:
@@ -166,6 +195,16 @@ async def test_a_wrong_model() -> None:
         Refuse(404, body={"error": {"message": "No endpoints found that support tool use.", "code": 404}}),
         Refuse(400, "`tool calling` is not supported with this model"),
         Refuse(400, "deepseek-reasoner does not support Function Calling"),
+        Refuse(
+            400,
+            body={
+                "error": {
+                    "message": "Provider returned error",
+                    "code": 400,
+                    "metadata": {"raw": '{"error": {"message": "This model does not support tools."}}'},
+                }
+            },
+        ),
     ],
 )
 async def test_a_model_without_tools_answers_without_them_and_is_known_to_have_none(refusal: Refuse) -> None:
