@@ -46,7 +46,8 @@ JUDGE = Subject("judge", Text(en="Judge", ja="判定モデル"))
 PLATFORMS = Subject("platforms", Text(en="Platforms", ja="プラットフォーム"))
 DIGEST = Subject("digest", Text(en="Weekly digest", ja="週次ダイジェスト"))
 
-PATIENCE_SECONDS = 8.0
+PATIENCE_SECONDS = 8.0  # with a model that says nothing; one that thinks aloud replies
+REPLY_SECONDS = 70.0  # more than one call of a model may take
 FIRST_USE_SECONDS = 60.0  # the weights are made ready once a machine (3-8 s, more where it is busy)
 
 _ASKED = Text(en="How long do refunds take?", ja="経費の精算はいつまでですか？")
@@ -263,6 +264,13 @@ _ADDRESSES = {
         "それまでは文書の引用で答えます。",
     ),
 }
+_LOADING = Text(
+    en="The server may be loading the model, or the model be too large for its machine: run kotae doctor again in a"
+    " minute. If it stays so, check that the server at OPENAI_BASE_URL runs and can be reached from here.",
+    ja="サーバーがモデルを読み込んでいるか、モデルがそのマシンには重すぎるのかもしれません。1 分ほどしてからもう一度 "
+    "kotae doctor を実行してください。続く場合は、OPENAI_BASE_URL のサーバーが動いていて、ここから接続できるかを"
+    "確認してください。",
+)
 _BUSY = Text(
     en="{name} is busy right now (too many requests).", ja="{name} は混み合っています（リクエストが多すぎます）。"
 )
@@ -344,8 +352,11 @@ async def _probed(settings: Settings, name: str, *, idle: Text | None = None) ->
     try:
         async with AsyncExitStack() as stack:
             chosen = Models(settings, ExtractiveModel(tokenise=str.split), stack, retrying=False)(name)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                parts = [part async for part in chosen.converse(_PROBE, (_TOOL,))]
+            parts: list[Part] = []
+            async with asyncio.timeout(PATIENCE_SECONDS) as silence:
+                async for part in chosen.converse(_PROBE, (_TOOL,)):
+                    parts.append(part)
+                    silence.reschedule(asyncio.get_running_loop().time() + PATIENCE_SECONDS)
             toolless = chosen.tools is False
     except TimeoutError:
         return [_unwell(ModelUnavailable("", "timeout"), name)]
@@ -376,7 +387,8 @@ def _unwell(error: ModelError, name: str) -> Remark:
         case ModelUnavailable(why="model"):
             return fault(filled(_NAME, name=name), _NAMES[provider])
         case ModelUnavailable(why="timeout"):
-            return fault(filled(_SLOW, name=name, seconds=f"{PATIENCE_SECONDS:g}"), _ADDRESSES[provider])
+            todo = _LOADING if provider == "openai" else _ADDRESSES[provider]
+            return fault(filled(_SLOW, name=name, seconds=f"{PATIENCE_SECONDS:g}"), todo)
         case ModelUnavailable():
             return fault(filled(_DOWN, name=name), _ADDRESSES[provider])
         case ModelBusy(retry_after=after) if after is not None and after >= A_DAY_IS_OVER:
@@ -431,8 +443,8 @@ async def digest(settings: Settings) -> Sequence[Remark]:
 CHECKS = (
     Check(EMBEDDER, embedder, FIRST_USE_SECONDS),
     Check(RERANKER, reranker, FIRST_USE_SECONDS),
-    Check(MODEL, model),
-    Check(JUDGE, judge),
+    Check(MODEL, model, REPLY_SECONDS),
+    Check(JUDGE, judge, REPLY_SECONDS),
     Check(PLATFORMS, platforms),
     Check(DIGEST, digest),
 )

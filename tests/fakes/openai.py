@@ -41,6 +41,7 @@ class Reply:
     thoughts: int = 0  # tokens
     context: int = 100_000  # tokens that it reads, as Ollama without a word of what it leaves out
     kind: str = "text/event-stream; charset=utf-8"  # of the answer
+    pace: float = 0.0  # seconds before each chunk
     error: Mapping[str, Any] = field(default_factory=lambda: {"message": "Engine died.", "code": 500})
 
 
@@ -221,7 +222,11 @@ class FakeOpenAI:
         lines = [_line(chunk) for chunk in chunks]
         if reply.ending == "cut":
             lines[-1] = lines[-1][: len(lines[-1]) // 2]
-        await write(response, b"".join(lines))
+        for line in lines if reply.pace else ():
+            await asyncio.sleep(reply.pace)
+            await response.write(line)
+        if not reply.pace:
+            await write(response, b"".join(lines))
         match reply.ending:
             case "cut":
                 assert request.transport is not None

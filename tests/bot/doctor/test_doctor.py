@@ -856,6 +856,15 @@ async def test_a_model_that_is_silent(tmp_path: Path, monkeypatch: pytest.Monkey
         expect(await found("model", settings), "fault", "0.3 seconds", "network", "応答しません")
 
 
+async def test_a_model_that_is_loaded_first_or_thinks_aloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.doctor.services.PATIENCE_SECONDS", 1.0)
+    thinking = openai.Reply((*[openai.reasoning("Hm.")] * 5, *openai.text("OK")), pace=0.25)
+    async with FakeOpenAI(thinking, openai.Reply((), None, ending="hang"), key=None) as server:
+        settings = at(tmp_path, KOTAE_MODEL="openai:qwen3:8b", OPENAI_BASE_URL=server.url)
+        expect(await found("model", settings), "ok", "replied", "応答がありました")
+        expect(await found("model", settings), "fault", "1 seconds", "loading the model", "読み込んで")
+
+
 async def test_an_openai_server_with_another_key(tmp_path: Path) -> None:
     async with FakeOpenAI() as server:
         settings = at(tmp_path, KOTAE_MODEL="openai:m", OPENAI_API_KEY="sk-CANARY-wrong", OPENAI_BASE_URL=server.url)
