@@ -15,7 +15,8 @@ _LABEL = r"(?:results?|sources?|src|refs?|references?|citations?|passages?|検�
 _NUMBERS = rf"\d{{1,3}}(?:\s*(?:[,、，;；・&]|and|と|-|–|〜|~)\s*(?:{_LABEL}\s*)?#?\d{{1,3}})*"
 _MARK = re.compile(
     rf"(?<![ \t\u3000])[ \t\u3000]*(?:(?P<double>\[(?=\[[^\[\]\n]*\]\](?!\()))?"
-    rf"\\?[\[［【〔]\s*\^?\s*(?:{_LABEL}\s*[:：#]?\s*)?(?P<a>{_NUMBERS})\s*(?:†[^\[\]【】\n]*)?\\?[\]］】〕]"
+    rf"\\?[\[［【〔]\s*\^?\s*(?P<label>{_LABEL}\s*[:：#]?\s*)?(?P<a>{_NUMBERS})\s*(?:†[^\[\]【】\n]*)?"
+    r"(?(label)(?:[:：(（][^\[\]\n]{0,80})?)\\?[\]］】〕]"  # “Result 1: refunds.md”
     rf"(?(double)\])(?!\()"
     rf"|[(（]\s*{_LABEL}\s*[:：#]?\s*(?P<b>(?:[\[【]?\d{{1,3}}[\]】]?[,、，\s]*)+)[)）]"
     rf"|<sup>\s*\[?(?P<c>{_NUMBERS})\]?\s*</sup>)",

@@ -117,6 +117,8 @@ def test_one_false_sentence_leaves_the_true_ones(source: Hit, claim: str) -> Non
         ("Refunds take 30 days [1].", "Refunds take 30 days [1]."),
         ("Refunds take 30 days.[1]", "Refunds take 30 days.[1]"),
         ("Refunds take 30 days. [Result 1]", "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days. [Result 1: refunds.md]", "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days. [Source 1 (Score: 0.90)]", "Refunds take 30 days. [1]"),
         ("Refunds take 30 days. 【1】", "Refunds take 30 days. [1]"),
         ("Refunds take 30 days. ［１］", "Refunds take 30 days. [1]"),
         ("Refunds take 30 days. [^1]", "Refunds take 30 days. [1]"),
