@@ -127,8 +127,8 @@ def named(tools: Sequence[Tool], name: str) -> Tool | None:
 
 
 def checked(tools: Sequence[Tool], name: str, arguments: Mapping[str, Any]) -> tuple[Tool, dict[str, Any]]:
-    """The tool and its arguments as its schema has them. An optional argument that is null counts as left out, a single
-    `query` as the only one of `queries`.
+    """The tool and its arguments as its schema has them. An optional argument that is null or empty counts as left out,
+    a single `query` as the only one of `queries`.
 
     Raises `BadCallError`, whose text tells the model how to mend the call.
     """
@@ -136,14 +136,19 @@ def checked(tools: Sequence[Tool], name: str, arguments: Mapping[str, Any]) -> t
     if tool is None:
         raise BadCallError(_UNKNOWN_TOOL, name=shortened(name, 60), names=", ".join(each.name for each in tools))
     properties: Mapping[str, Any] = tool.parameters.get("properties", {})
-    given = {key: value for key, value in arguments.items() if value is not None or key not in properties}
+    needed = tool.parameters.get("required", ())
+    given = {
+        key: value
+        for key, value in arguments.items()
+        if key not in properties or not (value is None or (value == "" and key not in needed))
+    }
     if "queries" in properties:
         given = _with_queries(given, int(properties["queries"]["maxItems"]))
     for key in given:
         if key not in properties:
             names = ", ".join(properties) or "-"
             raise BadCallError(_UNKNOWN_ARGUMENT, tool=name, name=shortened(str(key), 60), names=names)
-    for key in tool.parameters.get("required", ()):
+    for key in needed:
         if key not in given:
             raise BadCallError(_MISSING, tool=name, name=key)
     return tool, {key: _as_typed(key, value, properties[key].get("type", "string")) for key, value in given.items()}

@@ -48,7 +48,7 @@ def results(model: ScriptedModel, call: int) -> list[str]:
         ("search_rag_knowledge_base", {"query": None}, "search_rag_knowledge_base needs the argument queries."),
         ("search_rag_knowledge_base", {"query": "  "}, "The argument queries is empty."),
         ("search_rag_knowledge_base", {"query": "あ" * 700}, "longer than 2048 bytes"),
-        ("search_rag_knowledge_base", {"query": "x", "collection_name": ""}, "The argument collection_name is empty."),
+        ("search_rag_knowledge_base", {"query": "x", "collection_name": " "}, "The argument collection_name is empty."),
         (
             "search_rag_knowledge_base",
             {"query": "x", "collection_name": "secrets"},
@@ -101,12 +101,15 @@ async def test_the_reason_is_shown_in_the_askers_language() -> None:
     )
 
 
-async def test_a_null_collection_means_all_and_a_named_one_only_that() -> None:
+async def test_a_null_or_empty_collection_means_all_and_a_named_one_only_that() -> None:
     search = Searches(REFUNDS)
-    null = Reply(calls=(ToolCall("1", "search_rag_knowledge_base", {"query": "a", "collection_name": None}),))
-    model = ScriptedModel(null, look("b", id="2", collection="faq"), Reply(text="30 days. [1]"), KEEP)
+    left_out = [
+        Reply(calls=(ToolCall(query, "search_rag_knowledge_base", {"query": query, "collection_name": none}),))
+        for query, none in (("a", None), ("b", ""))
+    ]
+    model = ScriptedModel(*left_out, look("c", id="3", collection="faq"), Reply(text="30 days. [1]"), KEEP)
     await events(model, "How long do refunds take?", search)
-    assert search.asked == [("a", None), ("b", ("faq",))]
+    assert search.asked == [("a", None), ("b", None), ("c", ("faq",))]
 
 
 async def test_the_same_search_is_not_made_twice() -> None:
