@@ -233,7 +233,7 @@ class Run:
         return said
 
     def _think(self, thought: str) -> None:
-        if not echoes_instructions(thought):
+        if not (thought.startswith("{") or echoes_instructions(thought)):  # a form that came as thinking
             self.emit(Thought(thought))
 
     async def reply(self, messages: Sequence[Message], until: float | None, **options: Any) -> ModelMessage:

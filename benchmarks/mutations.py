@@ -2107,6 +2107,33 @@ MUTATIONS = (
         ("tests/agent/models/test_openai.py::test_thinking_inside_the_text_is_no_part_of_it",),
     ),
     Mutation(
+        "a form that was asked for is found in the thinking",
+        "agent/models/openai.py",
+        ("                reply.find_in_thoughts()\n", "                pass\n"),
+        ("tests/agent/models/test_openai.py::test_a_form_that_comes_as_thinking_is_the_reply",),
+    ),
+    Mutation(
+        "calls that a server does not take back are told as text",
+        "agent/models/openai.py",
+        ('declared = () if "own" in self._refused else ', "declared = "),
+        (
+            "tests/agent/models/test_openai.py"
+            "::test_a_call_that_a_server_does_not_take_back_is_told_as_text_and_tools_are_offered_on",
+        ),
+    ),
+    Mutation(
+        "a model that is not there is not asked again in a simpler form",
+        "agent/models/openai.py",
+        (" or _NOT_THERE.search(complaint.message))", ")"),
+        ("tests/agent/models/test_openai_failures.py::test_out_of_order",),
+    ),
+    Mutation(
+        "markup around the name of a tool is no answer",
+        "agent/tool_calls.py",
+        ('[\\[{<]", text)', '[\\[{]", text)'),
+        ("tests/agent/test_tool_calls.py::test_half_a_call_is_neither",),
+    ),
+    Mutation(
         "a conversation that is too long is not asked again",
         "agent/models/base.py",
         ("        if self.overlong:\n", "        if False:\n"),

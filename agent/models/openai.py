@@ -118,7 +118,8 @@ class OpenAIModel:
         """
         effort = effort or self._effort
         offered = () if "tools" in self._refused else tools
-        conversation = _conversation(messages, self._model, {tool.name for tool in offered})
+        declared = () if "own" in self._refused else {tool.name for tool in offered}
+        conversation = _conversation(messages, self._model, declared)
         if not any(message["role"] != "system" for message in conversation):
             raise ModelProtocolError("there is nothing to reply to")
         if not sendable(self._key):
@@ -142,6 +143,8 @@ class OpenAIModel:
                 without |= {less}
                 if less == "thinking":
                     log.warning("%s takes tools only where it does not think before it speaks", self.name)
+                if less == "own":
+                    conversation = _conversation(messages, self._model, ())
                 if less == "tools":
                     log.warning("%s takes no tools; it is asked without from now on", self.name)
                     self._refused |= {less}
@@ -158,6 +161,8 @@ class OpenAIModel:
                     raise ModelExhausted(text, spent)
                 limit, effort, again = MORE_OUTPUT_TOKENS, "low", True
                 continue
+            if schema is not None:
+                reply.find_in_thoughts()
             message = replace(reply.message(self._model), cost=spent)
             self._called = self._called or bool(message.calls)
             for call in message.calls:
@@ -289,12 +294,15 @@ _NO_SYSTEM = re.compile(r"system role not supported|roles must alternate", re.IG
 
 # What a request can do without: the fields that are it, and how refusals name it. `max_tokens` is that name for the
 # limit (OpenAI's newer models have another), `limit` any; the form of a `schema` is asked for by the prompt as well.
+# `own`: calls with the reasoning before them, which some servers send and do not take back, and others miss where they
+# have sent none; they are told as text then.
 # OpenAI streams some models to organisations only that have shown who they are (openai/codex issue 1982); its models
 # that think by themselves take tools here with an effort of "none" at most (LiteLLM PR 34569).
 _SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
     "thinking": (frozenset({"tools"}), re.compile(r"function tools with reasoning_effort")),
     "tools": (frozenset({"tools"}), _NO_TOOLS),
-    "system": (frozenset({"messages"}), _NO_SYSTEM),
+    "system": (frozenset({"system"}), _NO_SYSTEM),
+    "own": (frozenset({"own"}), re.compile(r"reasoning_content|propert(?:y|ies)\b.*\breasoning\b")),
     "usage": (frozenset({"stream_options"}), re.compile(r"stream_options|include_usage")),
     "stream": (frozenset({"stream"}), re.compile(r"verified to stream|stream\w* (?:is|are) not|not support stream")),
     "max_tokens": (frozenset({"max_tokens"}), re.compile(r"use\W+max_completion_tokens")),
@@ -325,7 +333,9 @@ def _simpler(complaint: Complaint, body: Json, without: frozenset[str]) -> str |
     named: Sequence[str] = [part for part, (_, words) in _SPARE.items() if words.search(said)]
     if not named and not _refusal(complaint).overlong:
         named = _UNNAMED
-    there = body.keys() if body["messages"][0]["role"] == "system" else body.keys() - {"messages"}
+    said_before = body["messages"]
+    there = {*body, *(["system"] if said_before[0]["role"] == "system" else [])}
+    there |= {"own" for message in said_before if "tool_calls" in message}
     return next((part for part in named if part not in without and there & _SPARE[part][0]), None)
 
 

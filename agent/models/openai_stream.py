@@ -145,6 +145,13 @@ class Reply:
         call.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments)
         call.more |= {key: value for key, value in piece.items() if key not in ("index", "id", "type", "function")}
 
+    def find_in_thoughts(self) -> None:
+        """A JSON object that was asked for and came as the whole of the thinking, with nothing after it: Ollama and
+        vLLM take for thinking what a model that thinks says without having thought."""
+        thought = next((self._reasoning[name].strip() for name in _REASONING if name in self._reasoning), "")
+        if not self.says_something and thought.startswith("{") and thought.endswith("}"):
+            self.text = thought
+
     def message(self, model: str) -> ModelMessage:
         """The whole reply, or the `ModelError` that its finish reason stands for."""
         if self.finish in _BLOCKED or (self._refusal and not self.text.strip()):

@@ -375,6 +375,39 @@ async def test_reasoning_and_what_came_with_a_call_go_back_with_it_and_only_then
     assert server.journal[1].body["messages"][1] == {"role": "assistant", "content": "Yes."}
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",  # DeepSeek
+        "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property 'reasoning' is"
+        " unsupported)]",  # Groq
+    ],
+)
+async def test_a_call_that_a_server_does_not_take_back_is_told_as_text_and_tools_are_offered_on(said: str) -> None:
+    thinking = (reasoning("Look it up.", "reasoning"), *call(SEARCH, {"query": "a"}))
+    async with FakeOpenAI(Reply(thinking, "tool_calls"), Refuse(400, said), *[YES] * 2) as server:
+        using = model(server, effort="low")
+        message = last([part async for part in using.converse((SYSTEM, ASKED), (tool(),))])
+        results = ToolMessage(((message.calls[0], ToolResult("30 days.", "")),))
+        for _ in range(2):
+            told = [part async for part in using.converse((SYSTEM, ASKED, message, results), (tool(),))]
+            assert last(told).text == "Yes."
+        await using.close()
+    assert ["tool_calls" in sent.body["messages"][-2] for sent in server.journal[1:]] == [True, False, False]
+    assert all(sent.body["tools"] and sent.body["reasoning_effort"] for sent in server.journal)
+    assert "30 days." in server.journal[-1].body["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+async def test_a_form_that_comes_as_thinking_is_the_reply(name: str) -> None:
+    async with FakeOpenAI(Reply((reasoning('{"verdict": ', name), reasoning('"keep"}', name)))) as server:
+        assert last(await parts(server, tools=(), schema=VERDICT)).text == '{"verdict": "keep"}'
+    for thought, schema in (("Keep {it}.", VERDICT), ('{"verdict": "keep"}', None)):
+        async with FakeOpenAI(Reply((reasoning(thought, name),))) as server:
+            with pytest.raises(ModelProtocolError):
+                await parts(server, tools=(), schema=schema)
+
+
 async def test_a_call_that_was_not_made_is_answered_all_the_same() -> None:
     calls = (call(SEARCH, A, id="1"), call(SEARCH, B, id="2", index=1))
     async with FakeOpenAI(called(*calls), YES, YES) as server:

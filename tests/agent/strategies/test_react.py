@@ -149,6 +149,12 @@ async def test_numbering_goes_on_over_the_turn_and_a_passage_keeps_its_number() 
 # -- thoughts --------------------------------------------------------------------------------------------------------
 
 
+async def test_a_form_that_came_as_thinking_is_not_shown() -> None:
+    form = look("refund", thought='{"answer": "30 days. [1]", "found": "yes"}')
+    steps = await events(ScriptedModel(form, Reply(text="30 days. [1]"), KEEP), "How long?", Searches(REFUNDS))
+    assert not any(isinstance(step, Thought) for step in steps)
+
+
 async def test_what_is_said_beside_a_call_is_a_thought_and_never_the_answer() -> None:
     model = ScriptedModel(look("refund", text="Let me look that up."), Reply(text="30 days. [1]"), KEEP)
     steps = await events(model, "How long do refunds take?", Searches(REFUNDS))
