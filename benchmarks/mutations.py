@@ -804,7 +804,7 @@ MUTATIONS = (
     Mutation(
         "a call that a model repeats as its conversation shows it is one",
         "agent/tool_calls.py",
-        ('json))*\\s*"', 'json))+\\s*"'),
+        ('commentary))*\\s*"', 'commentary))+\\s*"'),
         ("tests/agent/test_tool_calls.py::test_every_form_of_a_call",),
     ),
     Mutation(
