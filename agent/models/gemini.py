@@ -2,6 +2,7 @@
 The SDK takes a second to load, so this module is imported where the model is chosen (`bot/app.py`)."""
 
 import json
+import logging
 import re
 from asyncio import get_running_loop, timeout
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
@@ -35,6 +36,8 @@ from agent.models.base import (
 )
 from agent.models.turns import NOT_MADE, Own, Plain, Results, turns
 from retrieval.providers.gemini_versions import Versions
+
+log = logging.getLogger(__name__)
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
 CONNECT_SECONDS = 5.0
@@ -84,7 +87,7 @@ class GeminiModel:
             raise ValueError("Gemini needs a key")
         self._timeout = timeout
         self._versions = Versions(api_version)
-        self._refused: frozenset[str] = frozenset()  # "schema", "effort", "thoughts": what it does not take
+        self._refused: frozenset[str] = frozenset()  # what it does not take, see `_simpler`
         self._thinks = True  # until a reply has come without; once one has come with thoughts, for good
         self._thought = False
         # Our own HTTP client, or the SDK uses aiohttp where a platform's SDK has brought it: without a limit on the
@@ -115,7 +118,7 @@ class GeminiModel:
 
     @property
     def tools(self) -> bool:
-        return True
+        return "tools" not in self._refused
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -131,10 +134,11 @@ class GeminiModel:
         effort: Effort | None = None,
     ) -> AsyncIterator[Part]:
         """As `ChatModel` says. A call is made again at once where the version of the API does not know the model or a
-        word (see `Versions`), where the server refuses a reply schema beside tools, the level of thinking or the
-        request for its summaries (then without), and where thinking used up the whole output (then with a larger limit
-        and less of it)."""
-        system, contents = _conversation(messages, self._model, {tool.name for tool in tools})
+        word (see `Versions`), where the server refuses a reply schema beside tools, the level of thinking, the request
+        for its summaries or tools (then without) or a system instruction (then in the first turn), and where thinking
+        used up the whole output (then with a larger limit and less of it)."""
+        offered = () if "tools" in self._refused else tools
+        system, contents = _conversation(messages, self._model, {tool.name for tool in offered})
         if not contents:
             raise ModelProtocolError("there is nothing to reply to")
         effort = effort or self._effort
@@ -144,10 +148,11 @@ class GeminiModel:
         while True:
             reply, version = _Reply(), self._versions.now
             thinking = _thinking(self._model, effort, without)
-            config = _config(system, tools, schema, thinking, without, limit)
+            led = "system" in without
+            config = _config("" if led else system, offered, schema, thinking, without, limit)
             config.http_options = types.HttpOptions(api_version=version)
             try:
-                async with aclosing(self._stream(contents, config)) as chunks:
+                async with aclosing(self._stream(_led(system, contents) if led else contents, config)) as chunks:
                     async for chunk in chunks:
                         for part in reply.read(chunk):
                             self._thought = self._thought or isinstance(part, ThoughtPart)
@@ -159,6 +164,10 @@ class GeminiModel:
                 if less is None:
                     raise self._failed(refusal) from self._cause(refusal)
                 without |= {less}
+                if less == "tools":
+                    log.warning("%s takes no tools; it is asked without from now on", self.name)
+                    self._refused |= {less}
+                    offered, contents = (), _conversation(messages, self._model, ())[1]
                 continue
             self._refused |= without
             self._thinks = self._thought
@@ -299,6 +308,12 @@ def _conversation(
     return system, contents
 
 
+def _led(system: str, contents: Sequence[types.Content]) -> list[types.Content]:
+    """The contents with the system instruction in front of their first turn, which is the user's."""
+    first, *rest = contents
+    return [types.Content(role=first.role, parts=[types.Part(text=system), *(first.parts or ())]), *rest]
+
+
 def _result(call: ToolCall, id: str | None, result: ToolResult | None) -> types.Part:
     """The message that answers a call: every one is answered, in the calls' order, since the API counts them."""
     kind = "error" if result is None or result.failed else "output"
@@ -391,6 +406,14 @@ class _Reply:
 # -- their failures as ours -----------------------------------------------------------------------------------------
 
 
+_NAMED: Mapping[str, Sequence[str]] = {  # the first two: Gemma
+    r"(?:developer|system) instruction is not": ("system",),
+    r"function calling is not": ("tools",),
+    r"think|thought": ("effort", "thoughts"),
+}
+_UNNAMED = ("schema", "effort", "thoughts")
+
+
 def _simpler(error: errors.APIError, config: types.GenerateContentConfig) -> str | None:
     """The part to leave out of the next try, by the name in the refusal; if it names nothing, the rarer thing
     first."""
@@ -406,8 +429,14 @@ def _simpler(error: errors.APIError, config: types.GenerateContentConfig) -> str
         return None
     thinking = config.thinking_config
     levelled = thinking is not None and (thinking.thinking_level or thinking.thinking_budget) is not None
-    there = {"schema": config.response_schema is not None, "effort": levelled, "thoughts": thinking is not None}
-    about = ("effort", "thoughts") if re.search(r"think|thought", message) else ("schema", "effort", "thoughts")
+    there = {
+        "system": config.system_instruction is not None,
+        "tools": bool(config.tools),
+        "schema": config.response_schema is not None,
+        "effort": levelled,
+        "thoughts": thinking is not None,
+    }
+    about = next((parts for words, parts in _NAMED.items() if re.search(words, message)), _UNNAMED)
     return next((part for part in about if there[part]), None)
 
 

@@ -323,6 +323,26 @@ async def test_a_call_has_an_effort_of_its_own_and_a_model_that_takes_none_is_no
     assert asked == [plain, {**plain, "thinkingLevel": "LOW"}, plain, plain]
 
 
+async def test_a_model_without_instructions_and_tools_is_asked_in_its_first_turn_and_without() -> None:
+    refused = (
+        "Developer instruction is not enabled for models/gemma",
+        "Function calling is not enabled for models/gemma",
+    )
+    async with FakeGemini(*(Refuse(400, said) for said in refused), *[Reply((text("Yes."),))] * 2) as gemini:
+        using = model(gemini)
+        for _ in range(2):
+            assert last([part async for part in using.converse((SYSTEM, ASKED), (tool(),))]).text == "Yes."
+        assert using.tools is False
+        await using.close()
+    assert [("systemInstruction" in sent.body, "tools" in sent.body) for sent in gemini.journal] == [
+        *((True, True), (False, True)),
+        *[(False, False)] * 2,
+    ]
+    for sent in gemini.journal[1:]:
+        (turn,) = sent.body["contents"]
+        assert (turn["role"], [part["text"] for part in turn["parts"]]) == ("user", [SYSTEM.text, ASKED.text])
+
+
 async def test_a_request_that_is_wrong_in_every_form_ends() -> None:
     wrong = Refuse(400, "Request contains an invalid argument.")
     async with FakeGemini(*[wrong] * 9) as gemini:
