@@ -291,6 +291,12 @@ MUTATIONS = (
         ("tests/retrieval/loaders/implied/test_word.py::test_clauses_have_the_numbers_that_word_counts",),
     ),
     Mutation(
+        "files: steps of Word go on counting behind what stands between them",
+        "retrieval/loaders/implied/word.py",
+        ("    told |= _resumed(document, paragraphs, numbering)\n", ""),
+        ("tests/retrieval/loaders/implied/test_word.py::test_steps_go_on_counting_behind_what_stands_between_them",),
+    ),
+    Mutation(
         "files: numbers of Word that make no sense do not cost the file",
         "retrieval/loaders/implied/word.py",
         ("suppress(ParseError, DefusedXmlException, ValueError)", "suppress(ParseError)"),

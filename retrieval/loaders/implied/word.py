@@ -5,7 +5,7 @@ Source: ECMA-376 part 1, §17.9 (numbering), §17.18.59 (ST_NumberFormat), part 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, ParseError
@@ -14,6 +14,7 @@ from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
 from defusedxml.ElementTree import fromstring  # type: ignore[import-untyped]
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PARAGRAPH = re.compile(rb"<w:p[\s>]")
 _PROPERTIES = re.compile(rb"<w:pPr(?:\s[^>]*)?(?<!/)>(.*?)</w:pPr>", re.DOTALL)
 _BEFORE_CHANGE = re.compile(rb"<w:pPrChange\b.*?</w:pPrChange>", re.DOTALL)
 _NUMBERED = re.compile(rb"<w:numPr\s*/>|<w:numPr(?:\s[^>]*)?>.*?</w:numPr>", re.DOTALL)
@@ -156,6 +157,7 @@ def _said(element: Element, name: str) -> str:
 def _numbered(document: bytes, numbering: _Numbering) -> bytes:
     paragraphs = list(_paragraphs(document, numbering))
     told = {numbering.numbers[one.number] for one in paragraphs if _tells(one, numbering)}
+    told |= _resumed(document, paragraphs, numbering)
     counts: dict[str, list[int]] = {}
     begun: set[tuple[str, int]] = set()
     out: list[bytes] = []
@@ -206,6 +208,25 @@ def _tells(one: _Paragraph, numbering: _Numbering) -> bool:
     if level.form in ("bullet", "none", ""):
         return False
     return one.heading or level.form != "decimal" or not _PLAIN.fullmatch(level.text)
+
+
+def _resumed(document: bytes, paragraphs: Sequence[_Paragraph], numbering: _Numbering) -> set[str]:
+    """The lists that go on behind a paragraph that is none of theirs, where their converter would begin at 1 again."""
+    resumed: set[str] = set()
+    last: dict[str, int] = {}  # lists that the next paragraph may go on with: the level that they have reached
+    begun: set[str] = set()
+    end = 0
+    for one in paragraphs:
+        made = numbering.numbers[one.number]
+        if len(_PARAGRAPH.findall(document, end, one.begin)) > 1:
+            last.clear()
+        last = {other: level for other, level in last.items() if other == made or level < one.level}
+        if made in begun and made not in last:
+            resumed.add(made)
+        begun.add(made)
+        last[made] = one.level
+        end = one.end
+    return resumed
 
 
 def _label(levels: Mapping[int, _Level], level: int, count: list[int]) -> str:

@@ -64,6 +64,25 @@ def test_clauses_have_the_numbers_that_word_counts() -> None:
     ]
 
 
+def test_steps_go_on_counting_behind_what_stands_between_them() -> None:
+    word = docx.Document()
+    numbered(word, [("decimal", "%1."), ("lowerLetter", "%2)")])
+    item(word, "Sign in")
+    word.add_paragraph("At the top right.")
+    item(word, "Enter the sum")
+    word.add_paragraph("In yen", style="List Bullet")
+    item(word, "Send")
+    assert read(word) == "1. Sign in\n\nAt the top right.\n\n2. Enter the sum\n\n* In yen\n\n3. Send"
+
+
+def test_steps_with_parts_below_them_stay_a_list() -> None:
+    word = docx.Document()
+    numbered(word, [("decimal", "%1."), ("decimal", "%2.")])
+    for text, level in (("Sign in", 0), ("Name", 1), ("Password", 1), ("Send", 0)):
+        item(word, text, level)
+    assert read(word) == "1. Sign in\n   1. Name\n   2. Password\n2. Send"
+
+
 def test_headings_have_theirs_and_those_below_count_with_them() -> None:
     word = docx.Document()
     numbered(word, [("decimal", "%1."), ("decimal", "%1.%2")])
