@@ -267,6 +267,27 @@ MUTATIONS = (
         (HIDDEN_ROWS,),
     ),
     Mutation(
+        "files: what is struck out in a sheet is not told as if it held",
+        "retrieval/loaders/office.py",
+        ("    if cell.style_array.fontId in struck:\n", "    if False:\n"),
+        ("tests/retrieval/loaders/test_tables.py::test_what_is_struck_out_in_a_sheet_is_marked_so",),
+    ),
+    Mutation(
+        "files: a value of several columns is one of each",
+        "retrieval/loaders/office.py",
+        ("(columns if over else columns[:1])", "columns[:1]"),
+        (
+            "tests/retrieval/loaders/test_tables.py"
+            "::test_a_value_of_several_columns_is_one_of_each_but_a_label_is_not",
+        ),
+    ),
+    Mutation(
+        "files: a table below another is not told under the names of that one",
+        "retrieval/loaders/tables.py",
+        ("        if tables and not _begins_anew(part, tables[-1]):\n", "        if tables:\n"),
+        ("tests/retrieval/loaders/test_tables.py::test_a_table_below_another_has_names_of_its_own",),
+    ),
+    Mutation(
         "rows that are only filtered are read",
         "retrieval/loaders/office.py",
         (" and not any(last in some for some in filtered)", ""),

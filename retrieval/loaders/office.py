@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, BinaryIO
@@ -15,6 +15,8 @@ import openpyxl  # type: ignore[import-untyped]
 from bs4 import BeautifulSoup
 from markitdown import DocumentConverter, DocumentConverterResult, StreamInfo
 from markitdown.converters import DocxConverter, EpubConverter, HtmlConverter, PptxConverter
+from openpyxl.cell.read_only import ReadOnlyCell  # type: ignore[import-untyped]
+from openpyxl.cell.rich_text import CellRichText, TextBlock  # type: ignore[import-untyped]
 from openpyxl.utils import column_index_from_string  # type: ignore[import-untyped]
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
@@ -24,7 +26,7 @@ from retrieval.loaders.implied.web import mark_superscripts
 from retrieval.loaders.implied.word import plainly_written, written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
-from retrieval.loaders.tables import Written, names_columns, write_rows
+from retrieval.loaders.tables import Written, names_columns, write_sheet
 from retrieval.types import QAPair
 
 _UNDERLINE = re.compile(r"</?u>")
@@ -37,6 +39,7 @@ _CELL = re.compile(r"(?<!\\)\|")
 _BOLD = re.compile(r"\*\*[^*]+\*\*")
 _FIGURE = re.compile(r"\d")
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_LONGEST_SPREAD = 200  # characters of a cell that is a value of several columns
 _LAST_COLUMN = 16_384  # of a sheet
 _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
 _COLUMNS = re.compile(rb"<(?:\w+:)?col\b([^>]*)>")
@@ -64,6 +67,13 @@ _LOOKS = re.compile(
     rb"(?:[^>]*/>|.*?</(?P=name)\s*>)",
     re.DOTALL,
 )
+_FONTS = re.compile(rb"<(?P<name>(?:\w+:)?fonts)\b.*?</(?P=name)\s*>", re.DOTALL)
+_FONT = re.compile(rb"<(?P<name>(?:\w+:)?font)\b(?:[^>]*/>|.*?</(?P=name)\s*>)", re.DOTALL)
+_STRUCK = re.compile(rb"<(?:\w+:)?strike\b(?![^>]*\bval=[\"'](?:0|false)[\"'])")
+_WEEKDAY = re.compile(r"(?<![ap])aaa(a?)(?![ap])", re.I)  # of a Japanese number format: 火, 火曜日
+_WEEKDAYS = "土日月火水木金"  # by the rest of a date's number, divided by seven
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # a character that XML cannot hold as it is: _x000D_
+_CODE = re.compile(r"(?:0|\\?-)*0")  # a number that is shown with all of its places: 0012, 150-0002
 _VANISHED = re.compile(rb"<w:r(?:\s[^>]*)?>(?:(?!</w:r>|<w:r[\s>]).)*?<w:vanish\s*/>.*?</w:r>", re.DOTALL)
 
 
@@ -183,9 +193,16 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
     """Every visible sheet of an xlsx file under its own heading, without its hidden rows and columns, and its date.
     Formulas give the value last computed, and a cell that was merged over several rows is a value of each."""
     archive = open_archive(data, ".xlsx", limits)
+    struck = _struck_fonts(archive.get("xl/styles.xml", b""))
     archive |= {name: _LOOKS.sub(b"", part) for name, part in archive.items() if name == "xl/styles.xml"}
     with warnings.catch_warnings(action="ignore"):  # that there is no default style
-        book = openpyxl.load_workbook(io.BytesIO(pack(archive)), read_only=True, data_only=True, keep_links=False)
+        book = openpyxl.load_workbook(
+            io.BytesIO(pack(archive)),
+            read_only=True,
+            data_only=True,
+            keep_links=False,
+            rich_text=b"strike" in archive.get("xl/sharedStrings.xml", b""),
+        )
     parts: list[str] = []
     pairs: list[QAPair] = []
     count = 0
@@ -198,18 +215,20 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
         hidden_rows, hidden_columns = _hidden(archive, part)
         rows: list[list[str]] = []
         for number, row in enumerate(sheet.iter_rows(), 1):
-            cells = [_cell(cell.value, cell.number_format if cell.value is not None else "") for cell in row]
+            cells = [_shown(cell, struck) if cell.value is not None else "" for cell in row]
             while cells and not cells[-1]:
                 cells.pop()
             if cells:
                 count += 1
                 cells = merged.spread(cells, number)
                 shown = [cell for column, cell in enumerate(cells, 1) if column not in hidden_columns]
-                if number not in hidden_rows and any(shown):
+                if number not in hidden_rows:
                     rows.append(shown)
+            elif rows and rows[-1]:
+                rows.append([])
             if count > limits.rows + len(book.worksheets):
                 raise FileRefused("rows", limit=limits.rows)
-        written = write_rows(rows)
+        written = write_sheet(rows)
         if said := "\n\n".join(filter(None, [written.markdown, *boxes_of(archive, part)])):
             parts.append(f"## {sheet.title}\n\n{said}")
             pairs += written.pairs
@@ -238,33 +257,66 @@ def _is_hidden(looks: bytes) -> bool:
 
 
 class _MergedCells:
-    """The cells of a sheet that were merged with those below them, while its rows are read in order."""
+    """The cells of a sheet that were merged with those below or beside them, while its rows are read in order."""
 
     def __init__(self, sheet: bytes) -> None:
         """`sheet`: its part of the file."""
-        self._begin: dict[int, list[tuple[int, int]]] = {}  # row, from 1 → columns, from 0, and their last rows
+        self._begin: dict[int, list[tuple[range, int]]] = {}  # row, from 1 → columns, from 0, and their last rows
         self._open: dict[int, tuple[int, str]] = {}  # column → last row, value
+        self._named: set[int] = set()  # columns with a name of their own in this table
+        self._row = 0
         for left, first, right, last in _MERGED.findall(sheet):
-            if left == right and int(first) < int(last):
-                column = column_index_from_string(left.decode()) - 1
-                self._begin.setdefault(int(first), []).append((column, int(last)))
+            columns = range(column_index_from_string(left.decode()) - 1, column_index_from_string(right.decode()))
+            self._begin.setdefault(int(first), []).append((columns, int(last)))
 
     def spread(self, cells: list[str], row: int) -> list[str]:
-        """The cells of a row with what reaches into it from above."""
+        """The cells of a row with what reaches into it from above; what reaches over columns that were named one by one
+        above is a value of each. What begins on the left is the name of a row, or of the whole."""
         self._open = {column: (last, value) for column, (last, value) in self._open.items() if row <= last}
         for column, (_, value) in self._open.items():
             cells += [""] * (column + 1 - len(cells))
             cells[column] = cells[column] or value
-        for column, last in self._begin.get(row, ()):
-            if column < len(cells):
-                self._open[column] = last, cells[column]
+        own = {column for column, cell in enumerate(cells) if cell}
+        if row > self._row + 1:
+            self._named.clear()
+        for columns, last in self._begin.get(row, ()):
+            value = cells[columns.start] if columns.start < len(cells) else ""
+            own -= set(columns[: len(cells)] if len(columns) > 1 else ())
+            over = columns.start > 0 and len(value) <= _LONGEST_SPREAD and all(map(self._named.__contains__, columns))
+            for column in (columns if over else columns[:1]) if value else ():
+                cells += [""] * (column + 1 - len(cells))
+                cells[column] = value
+                self._open[column] = last, value
+        if names_columns([cells[column] for column in own]):
+            self._named |= own
+        self._row = row
         return cells
+
+
+def _struck_fonts(styles: bytes) -> set[int]:
+    """The numbers of the fonts that draw a line through what they write."""
+    fonts = _FONTS.search(styles)
+    return {at for at, font in enumerate(_FONT.finditer(fonts[0]) if fonts else ()) if _STRUCK.search(font[0])}
+
+
+def _shown(cell: ReadOnlyCell, struck: Container[int]) -> str:
+    """A cell that is not empty; what is struck out in it is marked so, as in Markdown."""
+    if cell.style_array.fontId in struck:
+        return _crossed(_cell(cell.value, cell.number_format))
+    if isinstance(cell.value, CellRichText):
+        return "".join(
+            _crossed(part.text) if isinstance(part, TextBlock) and part.font.strike else str(part)
+            for part in cell.value
+        )
+    return _cell(cell.value, cell.number_format)
+
+
+def _crossed(text: str) -> str:
+    return re.sub(r"\S(?:.*\S)?", r"~~\g<0>~~", text)
 
 
 def _cell(value: object, number_format: str) -> str:
     match value:
-        case None:
-            return ""
         case bool():
             return str(value).upper()
         case datetime.datetime() if value.time() == datetime.time():
@@ -278,11 +330,22 @@ def _cell(value: object, number_format: str) -> str:
             return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
         case int() | float() if "%" in number_format:
             return f"{value * 100:.10g}%"
+        case int() | float() if weekday := _WEEKDAY.search(number_format):
+            return _WEEKDAYS[int(value) % 7] + ("曜日" if weekday[1] else "")
+        case int() if value >= 0 and _CODE.fullmatch(number_format) and number_format.count("0") > 1:
+            return _with_all_places(value, number_format.replace("\\", ""))
         case int() | float():
             before, after = _units(number_format)
             return f"{before}{value if isinstance(value, int) else f'{value:.15g}'}{after}"
         case _:
-            return str(value)
+            return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), str(value))
+
+
+def _with_all_places(value: int, places: str) -> str:
+    """`value` as `places` (zeros, with hyphens between them) shows it."""
+    digits = f"{value:0{places.count('0')}}"
+    more, rest = digits[: -places.count("0")], iter(digits[-places.count("0") :])
+    return more + "".join(next(rest) if place == "0" else place for place in places)
 
 
 @lru_cache(maxsize=1_000)

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby, zip_longest
 
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.types import QAPair
@@ -13,6 +14,7 @@ from retrieval.types import QAPair
 _QUESTION = frozenset({"question", "questions", "q", "質問", "ご質問", "質問文", "質問内容", "問", "問い"})
 _ANSWER = frozenset({"answer", "answers", "a", "回答", "ご回答", "回答文", "回答内容", "答", "答え"})
 _NUMBER = re.compile(r"[-+(]?[¥$€£]?[\d.,/:%\- ]*\d[\d.,/:%\- ]*[%円)]?")
+_LETTER = re.compile(r"[^\W\d_]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)\s*(?:\d{1,2}|元))年\s*\d{1,2}月\s*\d{1,2}日")
 _OF_A_MONTH = re.compile(r"(?:\d{4}[-/])?(?:\d{1,2}[-/])?\d{1,2}")
@@ -29,6 +31,35 @@ class Written:
     pairs: tuple[QAPair, ...] = ()
 
 
+def write_sheet(rows: Iterable[Sequence[str]]) -> Written:
+    """Rows of a sheet, on which tables may stand one below the other with an empty row between them. See
+    `write_rows`."""
+    tables: list[list[list[str]]] = []
+    for filled, block in groupby(([cell.strip() for cell in row] for row in rows), any):
+        part = list(block) if filled else []
+        if tables and not _begins_anew(part, tables[-1]):
+            tables[-1] += part
+        elif part:
+            tables.append(part)
+    written = [write_rows(table) for table in tables]
+    return Written("\n\n".join(table.markdown for table in written), tuple(chain(*(table.pairs for table in written))))
+
+
+def _begins_anew(rows: Sequence[Sequence[str]], table: Sequence[Sequence[str]]) -> bool:
+    """Whether `rows` below an empty one have names of their own, and do not go on under those of the `table` above:
+    its names again, names of several rows, or one over each column of numbers."""
+    above = _title_rows(table)
+    rows = rows[_title_rows(rows) :]
+    if len(rows) < 2 or not names_columns(rows[0]) or _title_rows([*table, *rows]) >= len(table):
+        return False
+    known = [name for name, old in zip(rows[0], table[above], strict=False) if name and name == old]
+    if len(known) * 2 > sum(map(bool, rows[0])) or _names_of_several_rows(rows)[1]:
+        return True
+    columns = [[name, *filter(None, below)] for name, *below in zip_longest(*rows, fillvalue="")]
+    numbers = [name for name, *below in columns if below and all(map(_NUMBER.fullmatch, below))]
+    return bool(numbers) and all(map(_LETTER.search, numbers))
+
+
 def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     """Rows of a sheet: lines above the table stay text, the first full row names the columns if it looks like names,
     with the rows under it that name the parts of a column (令和6年度: 男, 女).
@@ -37,9 +68,7 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     with a question and an answer column becomes `Q: …` / `A: …`, then its other columns.
     """
     filled = [cells for row in rows if any(cells := [cell.strip() for cell in row])]
-    widest = max((sum(map(bool, row)) for row in filled), default=0)
-    begin = next((at for at, row in enumerate(filled) if sum(map(bool, row)) > 1), 0) if widest > 1 else 0
-    begin += _title_lines(filled[begin:], widest)
+    begin = _title_rows(filled)
     above = [" ".join(filter(None, row)) for row in filled[:begin]]
     filled = filled[begin:]
     names, count = _names_of_several_rows(filled)
@@ -49,6 +78,13 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     else:
         written = Written("\n".join("- " + ", ".join(map(_one_line, filter(None, row))) for row in filled))
     return Written("\n\n".join(filter(None, ["\n".join(above), written.markdown])), written.pairs)
+
+
+def _title_rows(rows: Sequence[Sequence[str]]) -> int:
+    """How many rows stand above the table as text."""
+    widest = max((sum(map(bool, row)) for row in rows), default=0)
+    begin = next((at for at, row in enumerate(rows) if sum(map(bool, row)) > 1), 0) if widest > 1 else 0
+    return begin + _title_lines(rows[begin:], widest)
 
 
 def _title_lines(rows: Sequence[Sequence[str]], widest: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import openpyxl  # type: ignore[import-untyped]
 import pytest
+from openpyxl.styles import Font  # type: ignore[import-untyped]
 from openpyxl.worksheet.filters import AutoFilter  # type: ignore[import-untyped]
 from openpyxl.worksheet.table import Table  # type: ignore[import-untyped]
 from openpyxl.worksheet.worksheet import Worksheet  # type: ignore[import-untyped]
@@ -16,10 +17,12 @@ from openpyxl.worksheet.worksheet import Worksheet  # type: ignore[import-untype
 from retrieval.loaders.json import read_json, read_json_lines
 from retrieval.loaders.limits import KIB, FileRefused, ParsingLimits
 from retrieval.loaders.office import read_workbook
-from retrieval.loaders.tables import Written, read_csv, write_rows
+from retrieval.loaders.tables import Written, read_csv, write_rows, write_sheet
 from retrieval.types import QAPair
 
 LIMITS = ParsingLimits()
+SHEETS = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
@@ -206,6 +209,33 @@ def test_lines_and_rows_of_json_are_capped() -> None:
         read_json("[1, 2, 3, 4]", limits)
 
 
+@pytest.mark.parametrize(
+    ("below", "lines"),
+    [
+        (["■Options", "Name,Plan,Price", "Phone,A,500"], ["■Options", "", "- Name: Phone, Plan: A, Price: 500"]),
+        (["Plan,Fee", "B,free"], ["- Plan: B, Fee: free"]),
+        (["Plan,Japan,", ",Weekday,Weekend", "B,x,y"], ["- Plan: B, Japan Weekday: x, Japan Weekend: y"]),
+        (["B,2000", "C,3000"], None),
+        (["B,-", "C,3000"], None),
+        (["B,free", "C,on request"], None),
+        (["(without tax)"], None),
+    ],
+)
+def test_a_table_below_another_has_names_of_its_own(below: list[str], lines: list[str] | None) -> None:
+    rows = [line.split(",") for line in ("Plan,Fee", "A,1000", "", *below)]
+    told = write_sheet(rows).markdown
+    assert told == (
+        "\n".join(["- Plan: A, Fee: 1000", "", *lines]) if lines else write_rows(filter(any, rows)).markdown
+    )
+
+
+def test_lines_above_a_table_name_no_columns_of_it() -> None:
+    above = [["Team", "Sales", "Author", "Ann"], [], ["Price list", "2025-04-01"], []]
+    told = write_sheet([*above, ["Item", "Price", "Count"], ["Pen", "100", "3"]]).markdown
+    assert told.endswith("\n\n- Item: Pen, Price: 100, Count: 3")
+    assert write_sheet([["Plan", "Fee"], [], ["A", "1000"]]).markdown == "- Plan: A, Fee: 1000"
+
+
 # -- xlsx ------------------------------------------------------------------------------------------------------------
 
 
@@ -291,6 +321,12 @@ def test_numbers_have_their_units_and_durations_are_hours() -> None:
         (12, "[$€-407]0.00", "€12"),
         (7, '"約"0"日"', "約7日"),
         (5, '#,##0,"千円"', "5"),
+        (12, "0000", "0012"),
+        (123456, "0000", "123456"),
+        (1500002, r"000\-0000", "150-0002"),
+        (45748, "aaaa", "火曜日"),
+        (45749, "[$-411]aaa", "水"),
+        ("a_x000D_\nb", "General", "a b"),
         (10**14, "General", "100000000000000"),
         (datetime.timedelta(hours=30, minutes=5), "[h]:mm", "30:05"),
     )
@@ -300,6 +336,79 @@ def test_numbers_have_their_units_and_durations_are_hours() -> None:
     book.save(file)
     lines = read_workbook(file.getvalue(), LIMITS)[0].markdown.splitlines()[2:]
     assert lines == [f"- {shown}" for _, _, shown in cells]
+
+
+def test_what_is_struck_out_in_a_sheet_is_marked_so() -> None:
+    book = openpyxl.Workbook()
+    for row in (["品名", "料金"], ["旧モデル", 5000], ["新モデル", "CHANGED"]):
+        book.active.append(row)
+    for cell in book.active[2]:
+        cell.font = Font(strike=True)
+    book.active["B1"].font = Font(strike=False, bold=True)
+    file = io.BytesIO()
+    book.save(file)
+    some = "<si><r><t>月</t></r><r><rPr><strike/></rPr><t>900円</t></r><r><t xml:space='preserve'> 950円</t></r></si>"
+
+    def change(name: str, part: bytes) -> bytes:
+        if name == "[Content_Types].xml":
+            kind = f"{SHEETS}.sharedStrings+xml"
+            override = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+            return part.replace(b"</Types>", override.encode())
+        inline = b'<c r="B3" t="inlineStr"><is><t>CHANGED</t></is></c>'
+        return part.replace(inline, b'<c r="B3" t="s"><v>0</v></c>')
+
+    whole = rewritten(file.getvalue(), change)
+    after = io.BytesIO(whole)
+    with zipfile.ZipFile(after, "a") as archive:
+        archive.writestr("xl/sharedStrings.xml", f'<sst xmlns="{MAIN}" count="1" uniqueCount="1">{some}</sst>')
+    assert read_workbook(after.getvalue(), LIMITS)[0].markdown.splitlines()[2:] == [
+        "- 品名: ~~旧モデル~~, 料金: ~~5000~~",
+        "- 品名: 新モデル, 料金: 月~~900円~~ 950円",
+    ]
+
+
+def test_a_value_of_several_columns_is_one_of_each_but_a_label_is_not() -> None:
+    book = openpyxl.Workbook()
+    rows = (
+        ["勤務表", "", "", "", ""],
+        ["担当", "月", "火", "水", "備考"],
+        ["早番", "佐藤", "", "鈴木", ""],
+        ["", "田中", "", "", "交代"],
+        ["共通", "", "毎日", "", ""],
+        ["", "", "", "", "日報"],
+        ["合計", "", "", 3, ""],
+    )
+    for row in rows:
+        book.active.append(row)
+    for area in ("A1:E1", "A3:A4", "B3:C3", "B4:D4", "A5:B6", "C5:D6", "A7:C7"):
+        book.active.merge_cells(area)
+    file = io.BytesIO()
+    book.save(file)
+    assert read_workbook(file.getvalue(), LIMITS)[0].markdown.splitlines()[2:] == [
+        "勤務表",
+        "",
+        "- 担当: 早番, 月: 佐藤, 火: 佐藤, 水: 鈴木",
+        "- 担当: 早番, 月: 田中, 火: 田中, 水: 田中, 備考: 交代",
+        "- 担当: 共通, 火: 毎日, 水: 毎日",
+        "- 担当: 共通, 火: 毎日, 水: 毎日, 備考: 日報",
+        "- 担当: 合計, 水: 3",
+    ]
+
+
+def test_what_stands_above_a_table_does_not_part_the_names_over_its_columns() -> None:
+    book = openpyxl.Workbook()
+    for row in (
+        ["部署", "営業", "作成", "山田"],
+        [],
+        ["区分", "国内", "", "海外"],
+        ["", "平日", "休日", ""],
+        ["役員", "A", "B", "C"],
+    ):
+        book.active.append(row)
+    book.active.merge_cells("B3:C3")
+    file = io.BytesIO()
+    book.save(file)
+    assert "- 区分: 役員, 国内 平日: A, 国内 休日: B, 海外: C" in read_workbook(file.getvalue(), LIMITS)[0].markdown
 
 
 def rewritten(data: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
