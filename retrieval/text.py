@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _LIST_MARK = re.compile(r"^\s*(?:(?:[-*+>•]|\d{1,3}[.)])\s+)+")
-_CELL = re.compile(r"\s*\|\s*")
+_CELL = re.compile(r"\s*(?<!\\)\|\s*")
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f]")
 _KANA = re.compile(r"[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -108,4 +108,6 @@ def unmarked(quotation: str) -> str:
     """Lines of Markdown without the marks of lists, quotations and tables, which say nothing once they stand in one
     line."""
     lines = (_LIST_MARK.sub("", line) for line in quotation.splitlines())
-    return "\n".join(_CELL.sub(" / ", line.strip().strip("|").strip()) if "|" in line else line for line in lines)
+    return "\n".join(
+        _CELL.sub(" / ", line.strip().strip("|").strip()).replace(r"\|", "|") if "|" in line else line for line in lines
+    )

@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup
-from bs4.element import PreformattedString, Tag
+from bs4.element import NavigableString, PreformattedString, Tag
 
 from retrieval.loaders.dates import iso_date, stated
 from retrieval.loaders.encodings import decode, decode_named
@@ -81,6 +81,8 @@ def readable_part(page: str) -> tuple[str, str, str]:
     bring_together(soup)
     for hidden in [*soup.select(_SILENT), *_hidden(soup), *_hidden_by(styles, soup)]:
         hidden.extract()
+    for head in soup.find_all("summary"):
+        head.name = "div"  # words may follow it with nothing between
     _absolute_links(soup)
     spread_cells(soup)
     part = _main(soup)
@@ -192,6 +194,9 @@ def spread_cells(soup: BeautifulSoup) -> None:
         for row in (row for row in table.find_all("tr") if row.find_parent("table") is table):
             reaching = _spread_row(row, reaching)
         _join_heads(table)
+        for bar in table.find_all(string=re.compile(r"\|")):
+            if bar.find_parent(["pre", "table"]) is table:
+                bar.replace_with(NavigableString(bar.replace("|", r"\|")))  # it would end the cell
 
 
 def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tuple[int, Tag]]:

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
+from html import escape
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -26,7 +27,7 @@ from retrieval.loaders.implied.web import mark_superscripts
 from retrieval.loaders.implied.word import plainly_written, written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
-from retrieval.loaders.tables import Written, names_columns, write_sheet
+from retrieval.loaders.tables import Written, names_columns, names_of_several_rows, write_sheet
 from retrieval.types import QAPair
 
 _UNDERLINE = re.compile(r"</?u>")
@@ -52,6 +53,11 @@ _FILTERED = re.compile(
 )
 _HIDDEN_SLIDE = re.compile(rb"<p:sld\b[^>]*\bshow=[\"'](?:0|false)[\"']")
 _SLIDE = re.compile(rb"<p:sldId\b[^>]*\br:id=[\"']([^\"']+)[\"'][^>]*/>")
+_STRUCK_RUN = re.compile(
+    rb"(<a:rPr\b[^>]*\bstrike=\"(?:sng|dbl)Strike\"[^>]*?(?:/>|>(?:(?!</a:r>).)*?</a:rPr>)\s*<a:t>)([^<]*[^<\s])",
+    re.DOTALL,
+)
+_BETWEEN_STRUCK = re.compile(r"(?<=\S)~~~~(?=\S)")
 _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _LITERAL = r"(?:\"[^\"]*\"|\\.|[¥￥$€£ ])*"
@@ -122,7 +128,32 @@ def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     for name, part in parts.items():
         if name.startswith("ppt/slides/") and not _HIDDEN_SLIDE.search(part):
             parts[name] = _SHAPE.sub(lambda shape: _of_a_kind(b"" if _is_repeated(shape[0], said) else shape[0]), part)
-    return _converted(_convert(PptxConverter, pack(parts), ".pptx").markdown), "", stated_by(parts)
+            parts[name] = _STRUCK_RUN.sub(rb"\1~~\2~~", parts[name])
+    markdown = _convert(_SlidesConverter, pack(parts), ".pptx").markdown
+    return _converted(_BETWEEN_STRUCK.sub("", markdown)), "", stated_by(parts)
+
+
+class _SlidesConverter(PptxConverter):
+    """Cells of a slide's tables that reach over others are written in each, as those of Word are."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._html_converter = _SpreadingConverter()
+
+    def _convert_table_to_markdown(self, table: Any, **kwargs: Any) -> str:
+        rows = [list(row.cells) for row in table.rows]
+        heads = names_of_several_rows([[cell.text.strip() for cell in row] for row in rows])[1] or 1
+        written = [
+            "".join(_slide_cell(cell, "th" if at < heads else "td") for cell in row if not cell.is_spanned)
+            for at, row in enumerate(rows)
+        ]
+        page = f"<table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
+        return str(self._html_converter.convert_string(page, **kwargs).markdown).strip() + "\n"
+
+
+def _slide_cell(cell: Any, name: str) -> str:
+    """A cell of python-pptx as HTML."""
+    return f'<{name} rowspan="{cell.span_height}" colspan="{cell.span_width}">{escape(cell.text)}</{name}>'
 
 
 def _without_hidden_slides(parts: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -171,6 +202,10 @@ def _with_names(table: re.Match[str]) -> str:
     """Word does not say which row names the columns, nor do many pages: the first of a table does where it looks like
     names. In a form each name stands beside its value, in two or four columns: there the first row has to differ."""
     first, *rows = ([cell.strip() for cell in _CELL.split(row)[1:-1]] for row in table["table"].split("\n"))
+    names, count = names_of_several_rows([first, *rows])
+    if count:
+        below = table["table"].split("\n")[count:]
+        return "\n".join([f"| {' | '.join(names)} |", table["rule"], *below]) + "\n"
     form = len(first) % 2 == 0 and not all(map(_BOLD.fullmatch, first)) and not _over_values(first, rows)
     if form or not all(first[1:]) or not names_columns(first):
         return table.group()
@@ -304,10 +339,11 @@ def _shown(cell: ReadOnlyCell, struck: Container[int]) -> str:
     if cell.style_array.fontId in struck:
         return _crossed(_cell(cell.value, cell.number_format))
     if isinstance(cell.value, CellRichText):
-        return "".join(
+        parts = (
             _crossed(part.text) if isinstance(part, TextBlock) and part.font.strike else str(part)
             for part in cell.value
         )
+        return _BETWEEN_STRUCK.sub("", "".join(parts))
     return _cell(cell.value, cell.number_format)
 
 

@@ -53,7 +53,7 @@ def _begins_anew(rows: Sequence[Sequence[str]], table: Sequence[Sequence[str]]) 
     if len(rows) < 2 or not names_columns(rows[0]) or _title_rows([*table, *rows]) >= len(table):
         return False
     known = [name for name, old in zip(rows[0], table[above], strict=False) if name and name == old]
-    if len(known) * 2 > sum(map(bool, rows[0])) or _names_of_several_rows(rows)[1]:
+    if len(known) * 2 > sum(map(bool, rows[0])) or names_of_several_rows(rows)[1]:
         return True
     columns = [[name, *filter(None, below)] for name, *below in zip_longest(*rows, fillvalue="")]
     numbers = [name for name, *below in columns if below and all(map(_NUMBER.fullmatch, below))]
@@ -71,7 +71,7 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     begin = _title_rows(filled)
     above = [" ".join(filter(None, row)) for row in filled[:begin]]
     filled = filled[begin:]
-    names, count = _names_of_several_rows(filled)
+    names, count = names_of_several_rows(filled)
     filled[:count] = [names] if count else []
     if len(filled) > 1 and (names_columns(filled[0]) or _names_days(*filled)):
         written = write_records(filled[0], filled[1:])
@@ -91,7 +91,7 @@ def _title_lines(rows: Sequence[Sequence[str]], widest: int) -> int:
     """How many rows above the names of the columns hold less than half as many cells: a title with a date or a unit
     beside it."""
     for at, row in enumerate(rows[: _MOST_TITLE_LINES + 1]):
-        _, several = _names_of_several_rows(rows[at:])
+        _, several = names_of_several_rows(rows[at:])
         if several:
             return at
         if sum(map(bool, row)) * 2 >= widest:
@@ -99,7 +99,7 @@ def _title_lines(rows: Sequence[Sequence[str]], widest: int) -> int:
     return 0
 
 
-def _names_of_several_rows(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+def names_of_several_rows(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
     """The names of columns from the first three or two rows, and how many these are; empty and 0 if it is not so."""
     for count in (3, 2):
         names = list(rows[count - 1]) if len(rows) > count else []

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.ruler import Ruler
 
-from retrieval.text import sentences
+from retrieval.text import sentences, unmarked
 from tests.bot.program import Process, environment
 
 
@@ -25,6 +25,10 @@ from tests.bot.program import Process, environment
 )  # fmt: skip
 def test_a_label_is_not_a_sentence_of_its_own(text: str, said: list[str]) -> None:
     assert sentences(text) == said
+
+
+def test_a_row_in_one_line_has_its_bars_and_not_those_between_its_cells() -> None:
+    assert unmarked("- one\n| --level | low\\|high |") == "one\n--level / low|high"
 
 
 def test_no_parser_is_still_to_be_compiled_when_the_first_texts_come() -> None:

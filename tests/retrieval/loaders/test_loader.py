@@ -11,6 +11,7 @@ import pptx
 import pytest
 import pytest_asyncio
 from PIL import Image
+from pptx.dml.color import RGBColor
 from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
 from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
@@ -227,6 +228,23 @@ async def test_a_first_row_in_word_that_names_no_columns_stays_a_row(
     assert len(lines) == len(rows) + 2
 
 
+async def test_names_over_columns_with_names_of_their_own_are_told_with_these(loader: Loader) -> None:
+    word = docx.Document()
+    table = word.add_table(rows=3, cols=3)
+    for at, row in enumerate((("区分", "国内", ""), ("", "平日", "休前日"), ("役員", "東京", "大阪"))):
+        for column, words in enumerate(row):
+            table.cell(at, column).text = words
+    table.cell(0, 0).merge(table.cell(1, 0))
+    table.cell(0, 1).merge(table.cell(0, 2))
+    file = io.BytesIO()
+    word.save(file)
+    assert (await loader.load("a.docx", file.getvalue())).markdown.splitlines() == [
+        "| 区分 | 国内 平日 | 国内 休前日 |",
+        "| --- | --- | --- |",
+        "| 役員 | 東京 | 大阪 |",
+    ]
+
+
 async def test_slides(loader: Loader) -> None:
     document = await loader.load("a.pptx", japanese_pptx())
     assert document.title == "出張規程の説明"
@@ -264,6 +282,43 @@ async def test_the_foot_of_slides_is_read_once_and_their_numbers_are_not(loader:
         *("# Goals 1", "Northwind, in confidence", "Grow."),
         *("", "# Goals 2", "Grow."),
     ]
+
+
+async def test_cells_of_a_slide_that_reach_over_others_are_told_in_each(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Fees"
+    cells = (("Plan", "Japan", ""), ("", "Weekday", "Weekend"), ("A|B", "1", "2"), ("", "3", "4"))
+    table = slide.shapes.add_table(4, 3, 0, 5_000_000, 100, 100).table
+    for at, row in enumerate(cells):
+        for column, words in enumerate(row):
+            table.cell(at, column).text = words
+    for first, last in (((0, 0), (1, 0)), ((0, 1), (0, 2)), ((2, 0), (3, 0))):
+        table.cell(*first).merge(table.cell(*last))
+    file = io.BytesIO()
+    deck.save(file)
+    assert (await loader.load("a.pptx", file.getvalue())).markdown.splitlines()[1:] == [
+        "| Plan | Japan Weekday | Japan Weekend |",
+        "| --- | --- | --- |",
+        r"| A\|B | 1 | 2 |",
+        r"| A\|B | 3 | 4 |",
+    ]
+
+
+async def test_what_is_struck_out_on_a_slide_is_marked_so(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    slide.shapes.title.text = "Leave"
+    paragraph = slide.shapes.add_textbox(0, 5_000_000, 100, 100).text_frame.paragraphs[0]
+    for words, strike in (("入社日に", "noStrike"), ("10", "sngStrike"), ("日", "dblStrike"), ("12日", None)):
+        run = paragraph.add_run()
+        run.text = words
+        if strike:
+            run.font._element.set("strike", strike)
+        run.font.color.rgb = RGBColor(200, 0, 0)
+    file = io.BytesIO()
+    deck.save(file)
+    assert (await loader.load("a.pptx", file.getvalue())).markdown == "# Leave\n入社日に~~10日~~12日"
 
 
 async def test_a_hidden_slide_is_not_read_nor_are_its_notes(loader: Loader) -> None:

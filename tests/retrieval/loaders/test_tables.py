@@ -347,7 +347,7 @@ def test_what_is_struck_out_in_a_sheet_is_marked_so() -> None:
     book.active["B1"].font = Font(strike=False, bold=True)
     file = io.BytesIO()
     book.save(file)
-    some = "<si><r><t>月</t></r><r><rPr><strike/></rPr><t>900円</t></r><r><t xml:space='preserve'> 950円</t></r></si>"
+    some = "<si><r><t>月</t></r><r><rPr><strike/></rPr><t>900</t></r><r><rPr><strike/></rPr><t>円</t></r><r><t xml:space='preserve'> 950円</t></r></si>"
 
     def change(name: str, part: bytes) -> bytes:
         if name == "[Content_Types].xml":

@@ -71,6 +71,16 @@ def test_a_table_with_code_in_it_stays_one() -> None:
     assert "builds" in text(f"<table>{cells}</table>") and "7" in text(f"<table>{cells}</table>")
 
 
+def test_a_bar_in_a_cell_does_not_end_it() -> None:
+    cells = "<tr><th>Flag</th><th>Values</th></tr><tr><td>--level</td><td>low|high</td></tr>"
+    assert text(f"<table>{cells}</table>").splitlines()[2] == r"| --level | low\|high |"
+    assert text(f"<p>Home | About</p><table>{cells}</table>").startswith("Home | About\n")
+
+
+def test_the_head_of_a_fold_out_answer_stands_apart_from_it() -> None:
+    assert text("<details><summary>Who pays?</summary>The company.</details>") == "Who pays?\n\nThe company."
+
+
 def test_a_heading_is_without_its_link_and_the_link_that_edits_it() -> None:
     html, title, _ = readable_part(
         '<h1>Leave<a class="headerlink" href="#leave" title="Link to this heading">¶</a></h1>'
