@@ -99,11 +99,13 @@ def _nowhere(image: re.Match[bytes]) -> bytes:
 
 
 def _with_box(found: re.Match[bytes]) -> bytes:
-    """The words of a box that stand only in what older programs cannot read."""
+    """The words of a box that stand only in what older programs cannot read; nothing twice, where both could be read."""
     newer, _, older = found[1].partition(b"<mc:Fallback")
     boxes = _BOX.findall(newer)
-    if not boxes or b"<w:txbxContent" in older or b"<mc:AlternateContent" in newer:
+    if b"<mc:AlternateContent" in newer:
         return found[0]
+    if not boxes or b"<w:txbxContent" in older:
+        return found[0].replace(newer, b"", 1) if older else found[0]
     return b"<w:pict>" + b"".join(boxes) + b"</w:pict>"
 
 

@@ -11,7 +11,7 @@ import pptx
 import pytest
 import pytest_asyncio
 from PIL import Image
-from pptx.dml.color import RGBColor
+from pptx.enum.dml import MSO_THEME_COLOR
 from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
 from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
@@ -315,7 +315,7 @@ async def test_what_is_struck_out_on_a_slide_is_marked_so(loader: Loader) -> Non
         run.text = words
         if strike:
             run.font._element.set("strike", strike)
-        run.font.color.rgb = RGBColor(200, 0, 0)
+        run.font.color.theme_color = MSO_THEME_COLOR.ACCENT_1
     file = io.BytesIO()
     deck.save(file)
     assert (await loader.load("a.pptx", file.getvalue())).markdown == "# Leave\n入社日に~~10日~~12日"
