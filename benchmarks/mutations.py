@@ -285,6 +285,12 @@ MUTATIONS = (
         ("tests/retrieval/loaders/implied/test_web.py::test_a_bar_in_a_cell_does_not_end_it",),
     ),
     Mutation(
+        "files: a PDF whose font is nowhere is read whole",
+        "retrieval/loaders/pdf.py",
+        ("    return sum(flat) * 2 > len(flat)\n", "    return False\n"),
+        ("tests/retrieval/loaders/test_loader.py::test_a_pdf_whose_font_is_nowhere_is_read_whole",),
+    ),
+    Mutation(
         "files: a value of several columns is one of each",
         "retrieval/loaders/office.py",
         ("(columns if over else columns[:1])", "columns[:1]"),

@@ -8,10 +8,10 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice, pairwise, permutations
 
 import pdfplumber
@@ -19,6 +19,7 @@ import pypdfium2  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
 from markitdown import StreamInfo
 from markitdown.converters import PdfConverter
+from pdfplumber.page import Page
 from pdfplumber.table import Table
 
 from retrieval.loaders.dates import stated
@@ -163,6 +164,7 @@ def _width(line: str) -> float:
 
 
 _TABLE_PAGES = 100  # looked at for tables: one with a table takes 0.1 s, where the words of a page take 5 ms
+_MOST_WORDS, _FLAT = 100, 0.01  # looked at on a page, and points of a height that is none
 _COLUMNS, _COLUMN_GAP, _ROWS = 3, 50.0, 2  # a table has this many columns, points between them, and rows
 _FEW_WORDS = 16  # characters: less on a page with a picture is a stamp on a scan
 _FEWEST_POINTS, _MOST_POINTS = 12, 10_000  # of what is drawn: two rows of two cells have six lines
@@ -193,7 +195,9 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     texts: list[str] = []
     tabular: list[bool] = []
     drawn: list[bool] = []
+    unmeasured: set[int] = set()
     scanned = 0
+    enough = time.process_time() + limits.cpu / 3
     for number in range(count):
         page = document[number]
         if _is_written_on(page):
@@ -202,6 +206,9 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
             page = document[number]
         words = page.get_textpage()
         text = words.get_text_range().replace("\r\n", "\n").replace("\ufffe", "-\n")  # pdfium's mark for a cut word
+        if time.process_time() < enough and _is_unmeasured(page) and (whole := _whole_text(document, number, text)):
+            unmeasured.add(number)
+            text = whole
         if len("".join(text.split())) < _FEW_WORDS and _has_picture(page):
             scanned += 1
         texts.append(text)
@@ -219,7 +226,7 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     for number in range(count):
         if time.process_time() >= enough:
             break
-        before = _ruled(document, number, before) if drawn[number] else None
+        before = _ruled(document, number, before, measured=number not in unmeasured) if drawn[number] else None
         if before:
             texts[number] = before.text
         elif tabular[number] and (with_table := _page_with_table(document, number)):
@@ -231,6 +238,37 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     fields = {name: str(document.get_metadata_value(name) or "").removeprefix("D:")[:8] for name in _DATES}
     document.close()
     return reflow(texts), title, stated((_DATES[name], value) for name, value in fields.items())
+
+
+def _is_unmeasured(page: pypdfium2.PdfPage) -> bool:
+    """Whether most of what is written in fonts that the file does not hold has no height, since they are not here,
+    either. pdfium leaves out single characters without one, whole lines of a turned page, and the second of two equal
+    lines."""
+    words = islice(page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_TEXT], max_depth=3), _MOST_WORDS)
+    flat = [
+        _height(word) < _FLAT for word in words if not pdfium.FPDFFont_GetIsEmbedded(pdfium.FPDFTextObj_GetFont(word))
+    ]
+    return sum(flat) * 2 > len(flat)
+
+
+def _height(word: pypdfium2.PdfObject) -> float:
+    """Across the direction in which it is written, in points."""
+    left, bottom, right, top = word.get_bounds()
+    turned = word.get_matrix()
+    return float(right - left if abs(turned.a) < abs(turned.b) else top - bottom)
+
+
+def _whole_text(document: pypdfium2.PdfDocument, number: int, read: str) -> str:
+    """The page as pdfplumber reads it, which does not ask how large a character is drawn; `""` where most lines are
+    not as pdfium has `read` them: it writes Arabic backwards, and reads across columns of upright lines."""
+    try:
+        with pdfplumber.open(_alone(document, number)) as alone:
+            text = alone.pages[0].extract_text()
+    except Exception as error:  # of pdfminer, on pages that other readers show
+        log.info("a page without what is not measured: %s", type(error).__name__)
+        return ""
+    written, lines = "".join(text.split()), list(filter(None, ("".join(line.split()) for line in read.split("\n"))))
+    return "" if _UNMAPPED.search(text) or sum(line in written for line in lines) * 2 < len(lines) else text
 
 
 def _is_written_on(page: pypdfium2.PdfPage) -> bool:
@@ -298,9 +336,9 @@ class _Ruled:
     names: tuple[str, ...] = ()
 
 
-def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None) -> _Ruled | None:
+def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None, *, measured: bool) -> _Ruled | None:
     """An upright page with its ruled tables, or None where there are none, or text stands beside or between their
-    cells."""
+    cells. `measured`: whether pdfium reads all of its words."""
     try:
         with pdfplumber.open(_alone(document, number)) as alone:
             lines = alone.pages[0].edges
@@ -308,26 +346,38 @@ def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None) 
             found = alone.pages[0].find_tables() if crossings <= _MOST_CROSSINGS else []
             tables = sorted(found, key=lambda table: table.bbox[1])
             written = [(table, _cells(table)) for table in tables if len(table.rows) > 1 and len(table.columns) > 1]
+            if written and not measured:
+                return _with_ruled(partial(_printed, alone.pages[0]), alone.pages[0].bbox[2:], written, before)
     except Exception as error:  # of pdfminer, on pages that other readers show
         log.info("a page without its ruled tables: %s", type(error).__name__)
         return None
     with closing(document[number]) as page, closing(page.get_textpage()) as words:
-        return _with_ruled(words, page.get_size(), written, before) if written else None
+        within = partial(_said_within, words, page.get_height())
+        return _with_ruled(within, page.get_size(), written, before) if written else None
+
+
+def _said_within(
+    words: pypdfium2.PdfTextPage, height: float, left: float, top: float, right: float, bottom: float
+) -> str:
+    text: str = words.get_text_bounded(left, height - bottom, right, height - top)
+    return text.replace("\r\n", "\n").replace("\ufffe", "-\n").strip()
+
+
+def _printed(page: Page, left: float, top: float, right: float, bottom: float) -> str:
+    """The same, as pdfplumber reads it."""
+    there = right - left >= 1 and bottom - top >= 1
+    return page.crop((left, top, right, bottom), strict=False).extract_text().strip() if there else ""
 
 
 def _with_ruled(
-    words: pypdfium2.PdfTextPage,
+    within: Callable[[float, float, float, float], str],
     size: tuple[float, float],
     tables: Sequence[tuple[Table, list[list[str]]]],
     before: _Ruled | None,
 ) -> _Ruled | None:
-    """`words` of a page of this `size` in points, with its `tables`, each with its rows, in place of theirs."""
+    """What stands `within` (left, top, right, bottom) a page of this `size` in points, with its `tables`, each with its
+    rows, in place of theirs."""
     width, height = size
-
-    def within(left: float, top: float, right: float, bottom: float) -> str:
-        text: str = words.get_text_bounded(left, height - bottom, right, height - top)
-        return text.replace("\r\n", "\n").replace("\ufffe", "-\n").strip()
-
     parts: list[str] = []
     end = 0.0
     edges: tuple[int, ...] = ()

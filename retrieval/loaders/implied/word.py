@@ -99,7 +99,7 @@ def _nowhere(image: re.Match[bytes]) -> bytes:
 
 
 def _with_box(found: re.Match[bytes]) -> bytes:
-    """The words of a box that stand only in what older programs cannot read; nothing twice, where both could be read."""
+    """The words of a box that stand only in what older programs cannot read; nothing twice where both can be."""
     newer, _, older = found[1].partition(b"<mc:Fallback")
     boxes = _BOX.findall(newer)
     if b"<mc:AlternateContent" in newer:

@@ -57,6 +57,23 @@ def japanese_pdf(paragraphs: tuple[str, ...] = PARAGRAPHS, **options: str) -> by
     return file.getvalue()
 
 
+def lines_pdf(turned: int = 0) -> bytes:
+    """A PDF in a font that it does not hold, with two equal lines and a mark of one character; on its side, or not."""
+    pdfmetrics.registerFont(UnicodeCIDFont("HeiseiKakuGo-W5"))
+    file = io.BytesIO()
+    canvas = Canvas(file, pagesize=(600, 600))
+    canvas.setPageRotation(turned)
+    if turned:
+        canvas.translate(600, 0)
+        canvas.rotate(turned)
+    canvas.setFont("HeiseiKakuGo-W5", 10)
+    for at, (words, mark) in enumerate((("本社は東京です。", "×"), ("申請は総務へ。", "○"), ("申請は総務へ。", "△"))):
+        canvas.drawString(60, 500 - 40 * at, words)
+        canvas.drawString(300, 500 - 40 * at, mark)
+    canvas.save()
+    return file.getvalue()
+
+
 def pages(count: int, *, picture: bool = False, **options: str) -> bytes:
     """A PDF without text: empty pages, or pages that are one picture."""
     file = io.BytesIO()
@@ -243,6 +260,12 @@ async def test_names_over_columns_with_names_of_their_own_are_told_with_these(lo
         "| --- | --- | --- |",
         "| 役員 | 東京 | 大阪 |",
     ]
+
+
+@pytest.mark.parametrize("turned", [0, 90])
+async def test_a_pdf_whose_font_is_nowhere_is_read_whole(loader: Loader, turned: int) -> None:
+    markdown = (await loader.load("a.pdf", lines_pdf(turned))).markdown
+    assert markdown.split() == ["本社は東京です。", "×", "申請は総務へ。", "○", "申請は総務へ。", "△"]
 
 
 async def test_slides(loader: Loader) -> None:
