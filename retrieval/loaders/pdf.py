@@ -375,7 +375,7 @@ def _with_ruled(
     tables: Sequence[tuple[Table, list[list[str]]]],
     before: _Ruled | None,
 ) -> _Ruled | None:
-    """What stands `within` (left, top, right, bottom) a page of this `size` in points, with its `tables`, each with its
+    """The words `within` (left, top, right, bottom) a page of this `size` in points, with its `tables`, each with its
     rows, in place of theirs."""
     width, height = size
     parts: list[str] = []
