@@ -57,7 +57,7 @@ _TAG = re.compile(
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _LOOSE = re.compile(r"\*{2,4}(?=[^*\n]*[^\W\d_])([^*\n]+)\*{2,4}")  # "**Note: **", as editors export it
 _EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
-_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SIGN = re.compile(r"\\([\\*_])")  # of emphasis, which stands for itself
 _BREAK = re.compile(r"\\[ \t]*(?=\n|\Z)|(?<=\s)\\(?=\s)")  # of a line
 _CODE_SPAN = re.compile(r"(?<!`)(`++)(.+?)(?<!`)\1(?!`)")

@@ -86,6 +86,7 @@ def test_addresses_and_placeholders_are_read_and_tags_are_not(text: str, read: s
         (r"Rows marked \*late\* and snake\_case\_names", "Rows marked *late* and snake_case_names"),
         (r"*\*needed by all*", "*needed by all"),
         (r"C:\\drive and `a\_b`", r"C:\drive and `a\_b`"),
+        (r"Write \@desk, 5 \$ and \d", r"Write @desk, 5 $ and \d"),
         ("**Note: **ask first", "Note: ask first"),
         ("****Who**** pays", "Who pays"),
         ("**注意： **先に確認する", "注意： 先に確認する"),
