@@ -99,7 +99,7 @@ class Evidence:
     @cached_property
     def addresses(self) -> set[str]:
         own = {each.url for each in self.passages if each.url}
-        return own.union(*(addresses(each.text) for each in self.passages))
+        return own.union(addresses(self._head), *(addresses(each.text) for each in self.passages))
 
     # -- what a claim asks of it --------------------------------------------------------------------------------------
 

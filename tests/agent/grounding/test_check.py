@@ -371,6 +371,12 @@ def test_only_addresses_of_cited_passages_stay() -> None:
     assert checked(evil, VPN).text == "Set the MTU to 1400, see the wiki. x [1]"
 
 
+def test_a_page_that_is_called_like_an_address_keeps_its_name() -> None:
+    page = hit("Dumps are kept for 120 days.", title="Data backups in PORTAL.UK", headings=("On booking.com",))
+    text = "**Data backups in PORTAL.UK › On booking.com**\n> Dumps are kept for 120 days. [1]"
+    assert checked(text, page).text == text
+
+
 def test_an_address_of_a_passage_that_is_not_cited_goes() -> None:
     text = "Refunds take 30 days, see https://wiki.corp.example/vpn. [1]"
     assert "wiki" not in checked(text, REFUNDS, VPN).text
