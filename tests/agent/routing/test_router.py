@@ -222,6 +222,14 @@ def test_of_a_long_message_what_it_asks_is_told_from_the_rest() -> None:
     assert asked_in(f"{log}what do I do now?")[0] == "what do I do now?"
 
 
+@pytest.mark.parametrize(
+    "question", ["在宅勤務の申請書はどこに出せばいいですか。", "Which form do I need.", "光熱費の補助も出ますか。"]
+)
+def test_a_question_without_its_mark_in_a_long_message_is_asked_beside_one_that_has_it(question: str) -> None:
+    asked, _ = asked_in(f"{MAIL}\n{question}\n補助はいくらですか？\nWhen I was there, the office was closed.")
+    assert asked == f"{question} 補助はいくらですか？"
+
+
 @pytest.mark.parametrize("message", ["雨です。課長の宿泊費の上限はいくらですか？", MAIL, "経費精算の期限は？" * 40])
 def test_a_message_that_is_short_or_asks_nothing_or_only_asks_is_asked_whole(message: str) -> None:
     assert asked_in(message) == (message, "")
