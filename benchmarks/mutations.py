@@ -486,6 +486,12 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_year_version_or_number_is_no_answer",),
     ),
     Mutation(
+        "another company or product is not the one asked for",
+        "agent/extractive/index.py",
+        ("return fits and _of_that_name(question, hit.passage)", "return fits"),
+        ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_company_or_product_is_no_answer",),
+    ),
+    Mutation(
         "another floor or chapter is not the one asked for",
         "agent/extractive/index.py",
         (" and _ordinals(told) >= _ordinals(asked)", ""),
@@ -502,6 +508,18 @@ MUTATIONS = (
         "agent/extractive/wanted.py",
         ("not fact.timed for fact", "True for _"),
         ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "the number of a section is no answer to how much",
+        "agent/extractive/wanted.py",
+        ("facts(without_sections(text))", "facts(text)"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "rules that stand in other sections do not contradict each other",
+        "agent/grounding/contradictions.py",
+        ("facts(without_sections(said))", "facts(said)"),
+        ("tests/agent/grounding/test_contradictions.py::test_no_contradiction",),
     ),
     Mutation(
         "what answers a question of one day answers none of another",
@@ -555,6 +573,14 @@ MUTATIONS = (
         "a row of a table tells nothing of another row or column",
         "agent/extractive/wanted.py",
         ("any(map(told, texts)) if rows else not needed", "bool(rows) or not needed"),
+        (
+            "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
+        ),
+    ),
+    Mutation(
+        "what another section says is nothing of a row",
+        "agent/extractive/wanted.py",
+        (" if row.headings[: len(line.headings)] == line.headings", ""),
         (
             "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
         ),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
+from agent.grounding.entities import Name, mentions, names
+from agent.grounding.quantities import squeeze
 from agent.routing.patterns import words
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
@@ -70,11 +72,14 @@ _ORDINAL = re.compile(  # one of its kind: what is on the 6th floor is nothing o
     rf"(?<![\d.])(\d+)(?:(?:st|nd|rd|th) )?({_PART})|\b({_PART}) (\d+)", re.IGNORECASE
 )
 
+_SOUNDED = re.compile(r"[ァ-ヶーA-Za-z0-9&.+#'_-]+")  # a name that is written alike, or at least sounds so, anywhere
+_WHOSE = re.compile(r"^\W*([ァ-ヶー]{3,})(?=の)")  # a product or company that no dictionary has: 「デンキヤギの定年は」
+
 
 def sure(question: str, hit: Hit) -> bool:
     """Whether words and meaning agree so strongly that the passage may be said to answer, all of the question and not
-    one part of it, nor the same of another year or version. What it asks of each of several things is told where all
-    stand. Across languages there are no common words to agree."""
+    one part of it, nor the same of another year, version or name. What it asks of each of several things is told where
+    all stand. Across languages there are no common words to agree."""
     if words("asks_each").search(normalise(question)):
         return hit.relevance >= STRONG and holds_all(question, hit)
     return hit.relevance >= (STRONG if hit.held >= MOST else STRONG_MATCH) and _holds(question, hit)
@@ -104,7 +109,20 @@ def _letters(text: str) -> str:
 def _holds(question: str, hit: Hit) -> bool:
     said = filter(None, (hit.passage.question, hit.passage.text))  # an answer may be a name, a code or a link
     same = language_of(question) in map(language_of, said)
-    return hit.held >= HELD and same and _of_that_number(question, hit.passage)
+    fits = hit.held >= HELD and same and _of_that_number(question, hit.passage)
+    return fits and _of_that_name(question, hit.passage)
+
+
+def _of_that_name(question: str, passage: Passage) -> bool:
+    """Whether each product, company and the like that the question names stands in the passage or over it: the rule of
+    another one is often the same but for its name. Of 106 questions that no page answers 3 were sure by such a rule and
+    none is; of 98 right answers that were sure none is lost."""
+    asked = unicodedata.normalize("NFKC", question)
+    named = [name for name in names(asked) if name.kind in ("name", "person") and _SOUNDED.fullmatch(name.text)]
+    named += [Name(name, "name") for name in _WHOSE.findall(asked)]
+    told = "\n".join((passage.document, passage.title, *passage.headings, passage.question or "", passage.text))
+    squeezed = squeeze(told)
+    return all(mentions(told, squeezed, name) for name in named)
 
 
 def _of_that_number(question: str, passage: Passage) -> bool:

@@ -7,11 +7,11 @@ that were sure and right none.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from agent.grounding.entities import denies
-from agent.grounding.quantities import facts, figures
+from agent.grounding.quantities import facts, figures, without_sections
 from agent.routing.follow_up import about, reading
 from agent.routing.parts import asking
 from agent.routing.patterns import words
@@ -61,7 +61,7 @@ def _said(line: Unit) -> tuple[str, ...]:
 
 def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: bool = False) -> bool:
     """Whether one row of a table that is shown has all that the question is about, together with its headings, the
-    `place` it is at and the prose beside it; where no row is shown, whether none is `needed`.
+    `place` it is at and the prose of its section; where no row is shown, whether none is `needed`.
 
     Rows are alike: one word that is missing asks of another row or column (Italy, a fax number), and so does a figure
     that is there as another thing's (the 3rd week, 3 March). Of 42 questions about rows and columns that are not there
@@ -70,8 +70,13 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: boo
     rows = [line for line in lines if line.columns]
     encoder, subject = reading()
     subjects = frozenset(subject(encoder.query(question)[0].indices))
-    prose = [part for line in lines if not line.columns for part in (line.text, *line.headings)]
-    texts = (" ".join((place, *prose, *row.headings, row.text)) for row in rows)
+    prose = [line for line in lines if not line.columns]
+
+    def around(row: Unit) -> Iterator[str]:
+        """What another section says is of another table, though its rows may be called the same."""
+        return (line.text for line in prose if row.headings[: len(line.headings)] == line.headings)
+
+    texts = (" ".join((place, *around(row), *row.headings, row.text)) for row in rows)
     named = facts(question)
 
     def told(text: str) -> bool:
@@ -99,8 +104,8 @@ def _timed(text: str) -> bool:
 
 
 def _sized(text: str) -> bool:
-    return any(not fact.timed for fact in facts(text))
+    return any(not fact.timed for fact in facts(without_sections(text)))
 
 
 def _counted(text: str) -> bool:
-    return bool(figures(text).atoms)
+    return bool(figures(without_sections(text)).atoms)

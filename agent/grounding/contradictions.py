@@ -15,7 +15,7 @@ from agent.citations import without_marks
 from agent.grounding.claims import pairs
 from agent.grounding.entities import content, names
 from agent.grounding.numerals import arabic
-from agent.grounding.quantities import Fact, facts, figures, squeeze
+from agent.grounding.quantities import Fact, facts, figures, squeeze, without_sections
 from agent.grounding.vocabulary import pattern, words
 from agent.segmentation import units
 from retrieval.text import language_of, normalise
@@ -151,7 +151,7 @@ def _pairs(said: str) -> frozenset[str]:
 
 @lru_cache(maxsize=512)
 def _facts(said: str) -> tuple[Fact, ...]:
-    return tuple(facts(said)) if pattern("figure").search(said) else ()
+    return tuple(facts(without_sections(said))) if pattern("figure").search(said) else ()
 
 
 @lru_cache(maxsize=512)

@@ -77,6 +77,12 @@ def facts(text: str) -> list[Fact]:
     return [Fact(shown, frozenset(any_of), about) for shown, any_of, _, about in _read(plain, claim=True)]
 
 
+def without_sections(text: str) -> str:
+    """`text` without the numbers of parts of a document, which say where a thing stands and not how much of it there
+    is: 「第40条」, 「18条2項」, "Section 4.2"."""
+    return _SECTION.sub(" ", text)
+
+
 @lru_cache(maxsize=2048)
 def figures(text: str) -> Figures:
     """The figures that a passage offers to confirm a claim's numbers with."""
@@ -132,6 +138,13 @@ _LETTERED = re.compile(r"(?<=\d)\(([A-Za-z])\)")  # 401(k) is 401k
 _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])")  # "_two_"; an identifier keeps its own
 _ENUMERATOR = re.compile(
     r"^\s*\(?\d{1,2}[.)](?=[^\d\n])|\b(?:step|section|chapter|item|手順|ステップ|項目)\s*\d+(?:\.\d+)*", re.I
+)
+_NTH = r"[\d０-９一二三四五六七八九十百]+"
+_SECTION = re.compile(
+    rf"第\s?{_NTH}\s?[条項号章節款編](?:の?第?{_NTH}[項号]|の{_NTH})*"
+    rf"|(?<![\d.]){_NTH}条(?:の?第?{_NTH}[項号]|の{_NTH})*(?![\u4e00-\u9fff])"
+    r"|\b(?:section|article|clause|chapter)s?\s\d+(?:\.\d+)*|§+\s?\d+(?:\.\d+)*",
+    re.I,
 )
 _MARKER = re.compile(  # of a list item or a numbered heading: it counts, and states nothing
     r"^[ \t>]*(?:[-*+][ \t]+)?\(?\d{1,2}(?:\.\d{1,2})*[.)](?=[^\d\n])|^[ \t]*#{1,6}[ \t]+\d{1,2}(?:\.\d{1,2})*(?=\s)",

@@ -217,6 +217,26 @@ async def test_what_is_said_of_another_year_version_or_number_is_no_answer(quest
     assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "is_sure"),
+    [
+        ("ミドリヤの出張手当の上限は？", "ミドリヤの出張手当の上限は1日3,000円です。", True),
+        ("ミドリヤの出張手当の上限は？", "アオゾラの出張手当の上限は1日3,000円です。", False),
+        ("ミドリヤの出張手当の上限は？", "出張手当の上限は1日3,000円です。", False),
+        ("アルバイトの出張手当の上限は？", "アルバイトの出張手当の上限は1日3,000円です。", True),
+        ("MySQLの予約語は大文字ですか？", "PostgreSQLの予約語は大文字で書きます。", False),
+        ("PostgreSQLの予約語は大文字ですか？", "PostgreSQLの予約語は大文字で書きます。", True),
+        ("Is the keyword list of MySQL in capitals?", "The keyword list of Postgres is in capitals.", False),
+        ("Is the keyword list of postgres in capitals?", "The keyword list of Postgres is in capitals.", True),
+    ],
+)
+async def test_what_is_said_of_another_company_or_product_is_no_answer(question: str, text: str, is_sure: bool) -> None:
+    page = passage("rules.md", text, collection="handbook")
+    last = answer(await turn(question, Library((page,), relevance=0.9)))
+    assert last.unsure is not is_sure
+    assert text in last.text
+
+
 FLOORS = "会議室の定員は6人、場所は3階です。The meeting room on the 3rd floor seats 6, see chapter 2."
 
 
@@ -300,6 +320,9 @@ async def test_a_figure_of_another_kind_than_the_one_asked_for_is_no_answer(ques
         ("年会費はいくらでも払える？", "年会費は総会で決める。", True),
         ("年会費の督促は何日かかりますか？", "年会費の督促は総務が行う。", False),
         ("年会費の督促は何日待っても届かない？", "年会費の督促は総務が行う。", True),
+        ("年会費はいくら？", "年会費は会則第12条第3項に基づき総会で決める。", False),
+        ("年会費は何人で決める？", "年会費は会則18条2項の3号により決める。", False),
+        ("年会費はいくら？", "年会費は会則第12条に基づき3,000円とする。", True),
         ("年会費の督促は何度やっても届かない？", "年会費の督促は総務が行う。", True),
         ("年会費の督促はいくら払っても届く？", "年会費の督促は総務が行う。", True),
     ],
@@ -332,6 +355,12 @@ ROOMS = "- Room: Alps, Phone: 4410, Seats: 8\n- Room: Baltic, Phone: 4420, Seats
         ("Which room has the phone 4410 and 12 seats?", ROOMS, False),
         ("Can room Baltic be locked?", "Room Baltic has a key.\n\n" + ROOMS, False),
         ("Can the desk be used in July?", "The desk can be used in July.\n\n" + LEAVE, True),
+        (
+            "What is the phone of room Baltic in the tower?",
+            f"## Tower\nThe tower has no room.\n## Annex\n{ROOMS}",
+            False,
+        ),
+        ("What is the phone of room Baltic in the tower?", f"## Tower\nIt has 9 doors.\n### Rooms\n{ROOMS}", True),
     ],
 )
 async def test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column(

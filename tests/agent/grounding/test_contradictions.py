@@ -168,6 +168,9 @@ def test_planted(text: str, one: str | Hit, other: str | Hit, kind: str, sides: 
         ("日曜です。[1]", "東京支社は日曜に閉まります。", "大阪支社は日曜に閉まります。"),
         ("Tokyo. [1]", "The training takes place in Tokyo.", "The training takes place in Osaka."),
         ("田中です。[1]", "担当は田中です。", "担当は鈴木です。田中は異動しました。"),
+        # where it stands
+        ("43条です。[1]", "この規程は、就業規則第43条に基づいて定める。", "この規程は、就業規則第45条に基づいて定める。"),
+        ("第3項です。[1]", "休職は18条第3項によって命ずる。", "休職は18条第4項によって命ずる。"),
         # what the answer is not about, and another language
         ("It is in the handbook. [1]", "Refunds take 30 days.", "Refunds take 45 days."),
         ("30 days. [1]", "Refunds take 30 days.", "返金には45日かかります。"),
