@@ -488,8 +488,16 @@ MUTATIONS = (
     Mutation(
         "another company or product is not the one asked for",
         "agent/extractive/index.py",
-        ("return fits and _of_that_name(question, hit.passage)", "return fits"),
+        ("return fits and of_that_name(question, hit.passage)", "return fits"),
         ("tests/agent/extractive/test_model.py::test_what_is_said_of_another_company_or_product_is_no_answer",),
+    ),
+    Mutation(
+        "the page of the company that is asked for tells it",
+        "agent/extractive/model.py",
+        ("next((hit for _, hit in found if of_that_name(question, hit.passage)), found[0][1])", "found[0][1]"),
+        (
+            "tests/agent/extractive/test_model.py::test_the_page_of_the_company_that_is_asked_for_is_told_though_another_one_is_nearer",
+        ),
     ),
     Mutation(
         "another floor or chapter is not the one asked for",
@@ -622,7 +630,10 @@ MUTATIONS = (
     Mutation(
         "what the search does not put first is not what the documents say",
         "agent/extractive/model.py",
-        ("first = found[0][1]", "first = max((hit for _, hit in found), key=lambda hit: hit.relevance)"),
+        (
+            "first = next((hit for _, hit in found if of_that_name(question, hit.passage)), found[0][1])",
+            "first = max((hit for _, hit in found), key=lambda hit: hit.relevance)",
+        ),
         ("tests/agent/extractive/test_model.py::test_where_the_search_puts_another_passage_first_nothing_is_sure",),
     ),
     Mutation(

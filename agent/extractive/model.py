@@ -22,6 +22,7 @@ from agent.extractive.index import (
     certain,
     holds_all,
     newest_first,
+    of_that_name,
     rivals,
     sure,
     written,
@@ -177,8 +178,9 @@ class ExtractiveModel:
         or in the words of a model that failed, says nothing of this one: only `alone` is it sure."""
         if not any(hit.relevance >= self._floor for _, hit in found):
             return None
-        # Words agree with many a passage; where the search does not put such a one first, meaning is against it.
-        first = found[0][1]
+        # Words agree with many a passage; where the search does not put such a one first, meaning is against it. What
+        # is of another company or product is as near as the page of the one that is asked for.
+        first = next((hit for _, hit in found if of_that_name(question, hit.passage)), found[0][1])
         fits = sure if sure(question, first) else holds_all
         certainly = alone and fits(question, first) and first.relevance >= ROW
         telling = [(n, hit) for n, hit in found if certainly and fits(question, hit)]

@@ -73,7 +73,7 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: boo
     prose = [line for line in lines if not line.columns]
 
     def around(row: Unit) -> Iterator[str]:
-        """What another section says is of another table, though its rows may be called the same."""
+        """Prose of its section: what another one says is of another table, though its rows may be called the same."""
         return (line.text for line in prose if row.headings[: len(line.headings)] == line.headings)
 
     texts = (" ".join((place, *around(row), *row.headings, row.text)) for row in rows)

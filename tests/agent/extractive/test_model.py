@@ -237,6 +237,15 @@ async def test_what_is_said_of_another_company_or_product_is_no_answer(question:
     assert text in last.text
 
 
+async def test_the_page_of_the_company_that_is_asked_for_is_told_though_another_one_is_nearer() -> None:
+    other = passage("aozora.md", "アオゾラの出張手当の上限は1日2,000円です。", collection="handbook")
+    asked = passage("midoriya.md", "ミドリヤの出張手当の上限は1日3,000円です。", collection="handbook")
+    found = Scored((other, 0.9, 0.8), (asked, 0.8, 1.0))
+    last = answer(await turn("ミドリヤの出張手当の上限は？", found))
+    assert not last.unsure
+    assert asked.text in last.text and other.text not in last.text
+
+
 FLOORS = "会議室の定員は6人、場所は3階です。The meeting room on the 3rd floor seats 6, see chapter 2."
 
 
