@@ -6,6 +6,8 @@ _MISSED = "test_what_was_asked_while_no_process_heard_it_is_answered_unless_it_i
 _PLACE = "test_steps_leave_the_answer_its_place_in_the_rate_limit"
 DISCORD_RIGHTS = f"{DISCORD}/test_adapter.py::test_the_rights_of_a_channel_decide_what_may_be_read_there"
 
+GUEST = f"{DISCORD}/test_adapter.py::test_a_guest_in_a_voice_channel_is_an_outsider_there_and_in_direct_messages"
+
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     # Discord: taken once, and taken up
     (
@@ -21,7 +23,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: who does not see a place any more may do nothing there",
         "adapters/discord/audience.py",
-        ("who.permissions.view_channel and any(guild.id", "any(guild.id"),
+        ("reads(who.channel, who.permissions) and any(guild.id", "any(guild.id"),
         (
             f"{DISCORD}/test_ingestion.py::"
             "test_a_form_that_is_left_open_gives_nothing_to_a_channel_that_its_reader_does_not_see_any_more",
@@ -374,8 +376,36 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: a private channel is not public",
         "adapters/discord/audience.py",
-        ("        return PUBLIC if channel.permissions_for(everyone).view_channel else PRIVATE\n", "        return PUBLIC\n"),
+        (
+            "        return PUBLIC if reads(channel, channel.permissions_for(everyone)) else PRIVATE\n",
+            "        return PUBLIC\n",
+        ),
         (f"{DISCORD_RIGHTS}[role]",),
+    ),
+    (
+        "Discord: what is written beside a voice channel is for those who may join it",
+        "adapters/discord/events.py",
+        (" and (rights.connect or not isinstance(channel, VOCAL))", ""),
+        (
+            f"{DISCORD_RIGHTS}[locked voice]",
+            f"{DISCORD}/test_ingestion.py::test_a_link_adds_a_message_with_its_thread_for_those_who_read_it",
+        ),
+    ),
+    (
+        "Discord: where guests read along the team's documents stay away",
+        "adapters/discord/audience.py",
+        (
+            "        if isinstance(channel, VOCAL) and any(member.flags.guest for member in channel.members):\n"
+            "            return OUTSIDERS\n",
+            "",
+        ),
+        (f"{GUEST}[before]", f"{GUEST}[meanwhile]"),
+    ),
+    (
+        "Discord: a guest who writes directly is no member",
+        "adapters/discord/audience.py",
+        (" and not member.flags.guest]", "]"),
+        (f"{GUEST}[before]",),
     ),
     (
         "Discord: a private thread is not public",
@@ -401,7 +431,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: outsiders add nothing",
         "adapters/discord/audience.py",
-        ('_role(who.permissions) if ours else "outsider")', "_role(who.permissions))"),
+        ('_role(who.user, who.permissions) if ours else "outsider"', "_role(who.user, who.permissions)"),
         (f"{DISCORD}/test_ingestion.py::test_where_nobody_adds_it_is_said_in_words",),
     ),
     # Discord: gestures

@@ -29,6 +29,7 @@ from adapters.discord.events import (
     addressed,
     by_a_person,
     edited,
+    reads,
     reworded,
     said,
     spot,
@@ -239,7 +240,7 @@ class DiscordAdapter:
         if isinstance(found, discord.abc.GuildChannel | discord.Thread):
             rights = found.permissions_for(found.guild.me)
             in_thread = isinstance(found, discord.Thread)
-            if not rights.view_channel or not (rights.send_messages_in_threads if in_thread else rights.send_messages):
+            if not (reads(found, rights) and (rights.send_messages_in_threads if in_thread else rights.send_messages)):
                 raise LookupError("50013")
         name = f"#{found.name}" if isinstance(found, discord.abc.GuildChannel | discord.Thread) else channel
         audience = await context.places.audience(channel)

@@ -1,7 +1,8 @@
 """Readers of a place in Discord, and the role of a person there: from what Discord says of it, never from a text.
 Fails closed.
 
-The team are the members of its servers; within one, the rights of a channel decide. Source: product.md §3;
+The team are the members of its servers, but no guests, whom an invitation lets into a voice channel for as long as they
+stay in it; within one, the rights of a channel decide. Source: product.md §3;
 reliability.md R11, R13 and R14; discord-api-docs, topics/permissions.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 
 import discord
 
-from adapters.discord.events import DIRECT, PLATFORM, name_of
+from adapters.discord.events import DIRECT, PLATFORM, VOCAL, name_of, reads
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 from adapters.discord.transport.message_links import place_at
@@ -69,11 +70,12 @@ class Places:
         """Somebody with what they may do where they did something; an outsider where that is not known, or of a place
         that they do not see any more, where a form was still open. Never raises."""
         if isinstance(who, discord.Member):
-            role = _role(who.guild_permissions) if who.guild in self.team() else "outsider"
+            role = _role(who, who.guild_permissions) if who.guild in self.team() else "outsider"
             return Actor(PLATFORM, str(who.guild.id), str(who.id), role)
         if who.guild_id is not None:
-            ours = who.permissions.view_channel and any(guild.id == who.guild_id for guild in self.team())
-            return Actor(PLATFORM, str(who.guild_id), str(who.user.id), _role(who.permissions) if ours else "outsider")
+            ours = reads(who.channel, who.permissions) and any(guild.id == who.guild_id for guild in self.team())
+            role = _role(who.user, who.permissions) if ours else "outsider"
+            return Actor(PLATFORM, str(who.guild_id), str(who.user.id), role)
         return Actor(PLATFORM, DIRECT, str(who.user.id), await self._direct_role(who.user.id))
 
     async def actor_at(self, place: Place, user: str) -> Actor:
@@ -86,7 +88,7 @@ class Places:
         try:
             member = await self._member(guild, int(user)) if guild else None
             if member is not None:
-                role = _role(channel.permissions_for(member) if channel else discord.Permissions.none())
+                role = _role(member, channel.permissions_for(member) if channel else discord.Permissions.none())
         except (PostError, discord.ClientException) as error:
             log.warning("who somebody is could not be looked up: %s", type(error).__name__)
         return Actor(PLATFORM, place.workspace, user, role)
@@ -120,10 +122,12 @@ class Places:
             if channel.parent is None:
                 return UNKNOWN
             channel = channel.parent
+        if isinstance(channel, VOCAL) and any(member.flags.guest for member in channel.members):
+            return OUTSIDERS
         everyone: discord.Role | None = channel.guild.default_role
         if everyone is None:  # the server itself has not arrived yet
             return UNKNOWN
-        return PUBLIC if channel.permissions_for(everyone).view_channel else PRIVATE
+        return PUBLIC if reads(channel, channel.permissions_for(everyone)) else PRIVATE
 
     async def _of_direct(self, person: int) -> Audience:
         return PRIVATE if await self._memberships(person) else OUTSIDERS
@@ -134,14 +138,15 @@ class Places:
         except PostError as error:
             log.warning("who somebody is could not be looked up: %s", type(error).__name__)
             return "outsider"
-        roles = [_role(member.guild_permissions) for member in found]
+        roles = [_role(member, member.guild_permissions) for member in found]
         return "editor" if "editor" in roles else "member" if roles else "outsider"
 
     async def _memberships(self, person: int) -> list[discord.Member]:
-        """Of the team's servers: of all, though direct messages come with the first shard. Raises PostError."""
+        """Of the team's servers: of all, though direct messages come with the first shard; a guest has none. Raises
+        PostError."""
         await self._whole.wait()
         found = [await self._member(guild, person) for guild in self.team()]
-        return [member for member in found if member is not None]
+        return [member for member in found if member is not None and not member.flags.guest]
 
     async def _member(self, guild: discord.Guild, person: int) -> discord.Member | None:
         """Without the members' intent Discord tells of nobody who leaves: it is asked again and again."""
@@ -161,7 +166,9 @@ class Places:
         return member
 
 
-def _role(permissions: discord.Permissions) -> Role:
+def _role(who: discord.User | discord.Member, permissions: discord.Permissions) -> Role:
+    if isinstance(who, discord.Member) and who.flags.guest:
+        return "outsider"
     return "editor" if permissions.manage_messages or permissions.administrator else "member"
 
 

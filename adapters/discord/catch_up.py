@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import discord
 
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import DIRECT, PLATFORM
+from adapters.discord.events import DIRECT, PLATFORM, reads
 from adapters.port import PostError
 from bot.errors import StoreError
 
@@ -67,7 +67,7 @@ def _readable(channel: Spoken) -> bool:
         rights = channel.permissions_for(channel.guild.me)
     except discord.ClientException:  # a thread whose channel is not known
         return False
-    return rights.view_channel and rights.read_message_history
+    return reads(channel, rights) and rights.read_message_history
 
 
 async def _newest(channel: Read, since: discord.Object) -> list[discord.Message]:

@@ -18,6 +18,7 @@ DIRECT = "@me"  # the workspace of direct messages, as Discord writes it in addr
 
 SPOKEN = (discord.MessageType.default, discord.MessageType.reply)
 CHECKS = frozenset({"✅", "☑️", "✔️"})
+VOCAL = (discord.VoiceChannel, discord.StageChannel)
 _THUMBS: dict[str, Literal["up", "down"]] = {"👍": "up", "👎": "down"}
 _MARK = re.compile(
     r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+|/(?P<command>[^:<>]+):\d+)>"
@@ -91,6 +92,12 @@ def spot(channel: object) -> Spot | None:
             return Spot(Place(PLATFORM, DIRECT, str(channel.id)), None)
         case _:
             return None
+
+
+def reads(channel: object, rights: discord.Permissions) -> bool:
+    """Whether these rights show what is written in a channel: beside a voice channel only to whoever may join it.
+    Source: resources/message, Get Channel Messages."""
+    return rights.view_channel and (rights.connect or not isinstance(channel, VOCAL))
 
 
 def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | None:

@@ -8,7 +8,7 @@ from tests.fakes.discord_payloads import Payloads, emoji
 from tests.fakes.discord_world import Channel, Guild, Interaction, Message, World
 
 Json = dict[str, Any]
-_MESSAGES, _REACTIONS, _DM_MESSAGES, _DM_REACTIONS = 1 << 9, 1 << 10, 1 << 12, 1 << 13
+_VOICE, _MESSAGES, _REACTIONS, _DM_MESSAGES, _DM_REACTIONS = 1 << 7, 1 << 9, 1 << 10, 1 << 12, 1 << 13
 
 
 class Announcer:
@@ -108,6 +108,11 @@ class Announcer:
         known = guild.members.get(user)
         told: Json = self._payloads.member(known) if known else {"user": self._payloads.anyone(user)}
         self._gateway.announce(event, MEMBERS, self._inside(guild, told | {"guild_id": guild.id}))
+
+    def voice(self, guild: Guild, user: str) -> None:
+        known = guild.members[user]
+        told = self._payloads.voice(known) | {"guild_id": guild.id, "member": self._payloads.member(known)}
+        self._gateway.announce("VOICE_STATE_UPDATE", _VOICE, self._inside(guild, told))
 
     def _inside(self, guild: Guild, told: Json) -> Callable[[Session], Json | None]:
         """For those who are in a server."""

@@ -377,6 +377,13 @@ class FakeDiscord:
         self.world.join(self.person(user).id, guild)
         self.tell.member(self.world.guilds[guild], self.person(user).id, "GUILD_MEMBER_ADD")
 
+    async def comes_as_guest(self, user: str, channel: str) -> None:
+        """By an invitation to a voice channel. Source: resources/invite and resources/guild (flags)."""
+        place, guest = self.place(channel), self.person(user).id
+        made = self.world.join(guest, place.guild)
+        made.guest, made.voice = True, place.id
+        self.tell.voice(self.world.guilds[place.guild], guest)
+
     async def leaves(self, user: str, guild: str = GUILD) -> None:
         del self.world.guilds[guild].members[self.person(user).id]
         for each in self.world.channels.values():

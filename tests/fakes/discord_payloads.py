@@ -80,13 +80,22 @@ class Payloads:
             "pending": member.pending,
             "deaf": False,
             "mute": False,
-            "flags": 0,
+            "flags": 1 << 4 if member.guest else 0,
         }
         if with_user:
             told["user"] = self.user(self.world.users[member.user])
         if permissions is not None:
             told["permissions"] = str(permissions)
         return told
+
+    def voice(self, member: Member) -> Json:
+        told: Json = dict.fromkeys(("deaf", "mute", "self_deaf", "self_mute", "self_video", "suppress"), False)
+        return told | {
+            "user_id": member.user,
+            "channel_id": member.voice or None,
+            "session_id": f"voice-{member.user}",
+            "request_to_speak_timestamp": None,
+        }
 
     def role(self, role: Role) -> Json:
         told: Json = {
@@ -138,9 +147,11 @@ class Payloads:
         }
 
     def guild_create(self, guild: Guild, app: App, *, members: bool) -> Json:
-        """The whole server; without the members' intent, only the bot itself is listed."""
+        """The whole server; without the members' intent, only the bot itself is listed, and who is in voice
+        channels."""
         channels = [each for each in self.world.channels.values() if each.guild == guild.id]
-        shown = [each for each in guild.members.values() if members or each.user == app.user]
+        talking = [each for each in guild.members.values() if each.voice]
+        shown = [each for each in guild.members.values() if members or each.user == app.user or each in talking]
         return self.guild(guild) | {
             "joined_at": guild.members[app.user].joined,
             "large": False,
@@ -153,7 +164,7 @@ class Payloads:
                 for each in channels
                 if each.thread and not each.archived and self.world.may(app.user, each, "view_channel")
             ],
-            "voice_states": [],
+            "voice_states": [self.voice(each) for each in talking],
             "presences": [],
             "stage_instances": [],
             "guild_scheduled_events": [],

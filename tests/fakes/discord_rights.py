@@ -21,6 +21,7 @@ BITS = {
     "read_message_history": 1 << 16,
     "mention_everyone": 1 << 17,
     "use_external_emojis": 1 << 18,
+    "connect": 1 << 20,
     "manage_roles": 1 << 28,
     "use_application_commands": 1 << 31,
     "manage_threads": 1 << 34,
@@ -43,7 +44,8 @@ def bits(names: Iterable[str]) -> int:
 # What @everyone has in a new server, as far as text goes; pinging everyone is among it.
 _MEMBER = """
 add_reactions view_channel send_messages embed_links attach_files read_message_history mention_everyone
-use_external_emojis use_application_commands create_public_threads create_private_threads send_messages_in_threads
+use_external_emojis connect use_application_commands create_public_threads create_private_threads
+send_messages_in_threads
 """
 MEMBER = bits(_MEMBER.split())
 
@@ -74,6 +76,8 @@ class Member:
     roles: set[str] = field(default_factory=set)
     nick: str = ""
     pending: bool = False
+    guest: bool = False  # who was invited to a voice channel, for as long as they are in it
+    voice: str = ""  # the channel they are in
     joined: str = ""
 
 

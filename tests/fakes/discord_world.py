@@ -356,8 +356,11 @@ class World:
         return rights.in_channel(base, member, home.id, holder.overwrites, thread=channel.thread)
 
     def may(self, user: str, channel: Channel, permission: str) -> bool:
-        """Nothing in a private thread for whom it does not show. Source: topics/threads, permissions."""
+        """Nothing in a private thread for whom it does not show, nor beside a voice channel for whom may not join it.
+        Source: topics/threads, permissions; resources/message (CONNECT)."""
         granted = self.permissions(user, channel)
+        if channel.kind == VOICE and not granted & BITS["connect"]:
+            return False
         hidden = channel.kind == PRIVATE_THREAD and user not in channel.people
         return bool(granted & BITS[permission]) and not (hidden and not granted & BITS["manage_threads"])
 

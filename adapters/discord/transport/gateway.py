@@ -125,7 +125,7 @@ class Client(commands.Bot, discord.AutoShardedClient):
             help_command=None,
             intents=intents,
             allowed_mentions=discord.AllowedMentions.none(),
-            member_cache_flags=discord.MemberCacheFlags.none(),
+            member_cache_flags=discord.MemberCacheFlags(voice=True, joined=False),  # guests are in voice channels
             chunk_guilds_at_startup=False,
             max_messages=REMEMBERED,
             max_ratelimit_timeout=RATE_SECONDS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import discord
 
-from adapters.discord.events import name_of, readable
+from adapters.discord.events import name_of, readable, reads
 from adapters.discord.transport.api import DiscordApi
 from adapters.discord.transport.errors import GoneError
 
@@ -95,7 +95,7 @@ async def reader(rest: DiscordApi, channel: Readable, user: discord.User | disco
         guild = channel.guild
         member = await rest.call("member", str(guild.id), lambda: guild.fetch_member(user.id))
         allowed = channel.permissions_for(member)
-        if not (allowed.view_channel and allowed.read_message_history):
+        if not (reads(channel, allowed) and allowed.read_message_history):
             return None
         if isinstance(channel, discord.Thread) and channel.is_private() and not allowed.manage_threads:
             thread = channel

@@ -167,7 +167,9 @@ def elsewhere(discord: FakeDiscord, *people: str) -> str:
     return other
 
 
-@pytest.mark.parametrize("where", ["role", "everyone", "private thread", "other server", "two servers", "stranger"])
+@pytest.mark.parametrize(
+    "where", ["role", "everyone", "private thread", "locked voice", "other server", "two servers", "stranger"]
+)
 async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str, tmp_path: Path) -> None:
     async with FakeDiscord() as discord:
         channel, chosen, expected = GENERAL, None, TEAM
@@ -178,6 +180,12 @@ async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str,
             kept = discord.world.add_thread(discord.place(GENERAL), "secret", ANN, kind=PRIVATE_THREAD)
             kept.people.add(discord.bot_user)
             channel, expected = kept.id, TEAM | {f"place:discord:{GUILD}:{kept.id}"}
+        if where == "locked voice":
+            channel = discord.world.add_channel("locked", kind=VOICE).id
+            discord.world.deny(channel, "connect", who=GUILD)
+            for each in (ANN, discord.bot_user):
+                discord.world.allow(channel, "connect", who=each)
+            expected = TEAM | {f"place:discord:{GUILD}:{channel}"}
         if where in ("other server", "two servers"):
             other = elsewhere(discord)
             chosen, expected = ((other,) if where == "other server" else None), EVERYONE
@@ -193,6 +201,24 @@ async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str,
             )
             assert scopes(here) == expected
             assert here.player.asks[0].reaches_team == (expected != EVERYONE)
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+async def test_a_guest_in_a_voice_channel_is_an_outsider_there_and_in_direct_messages(
+    when: str, tmp_path: Path
+) -> None:
+    async with FakeDiscord() as discord:
+        voice = discord.world.add_channel("voice", kind=VOICE).id
+        discord.world.add_user("guest", guilds=())
+        if when == "before":
+            await discord.comes_as_guest("guest", voice)
+        async with bot(discord, tmp_path) as here:
+            if when == "meanwhile":
+                await discord.comes_as_guest("guest", voice)
+            for place, author in ((voice, "ann"), (voice, "guest"), (discord.dm("guest"), "guest"), (GENERAL, "ann")):
+                asked = await discord.says(place, author, "@kotae How long do refunds take?")
+                await discord.wait_for(answered(discord, asked))
+            assert [scopes(here, turn) for turn in range(4)] == [EVERYONE, EVERYONE, EVERYONE, TEAM]
 
 
 async def test_whoever_left_the_server_is_a_stranger_and_what_is_unknown_is_kept_closed(tmp_path: Path) -> None:

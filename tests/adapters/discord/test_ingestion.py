@@ -19,7 +19,7 @@ from tests.fakes.discord_client import pointed_at
 from tests.fakes.discord_fake import ANN, BEN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_gate import error
 from tests.fakes.discord_payloads import MEMBERS_INTENT
-from tests.fakes.discord_world import FORUM, Interaction, Message
+from tests.fakes.discord_world import FORUM, VOICE, Interaction, Message
 from tests.retrieval.loaders.test_loader import pages
 
 RULES = b"# Refunds\n\nRefunds take 30 days.\n"
@@ -132,6 +132,10 @@ async def test_a_link_adds_a_message_with_its_thread_for_those_who_read_it(tmp_p
     fake = FakeDiscord(limits=False)
     fake.world.add_channel("forum", kind=FORUM)
     secret = fake.world.add_channel("secret", only=[BEN, fake.bot_user]).id
+    locked = fake.world.add_channel("locked", kind=VOICE).id
+    fake.world.deny(locked, "connect", who=GUILD)
+    for each in (BEN, fake.bot_user):
+        fake.world.allow(locked, "connect", who=each)
     async with fake, gesturing(fake, tmp_path) as here:
         root = await fake.says("general", "ben", "Where is the key?")
         await fake.starts_thread("ben", root, "The key")
@@ -158,6 +162,8 @@ async def test_a_link_adds_a_message_with_its_thread_for_those_who_read_it(tmp_p
         assert any("Which pier?" in kept and "The seventh." in kept for kept in here.library.kept())
 
         assert "that you or I cannot read" in await adds(f"{base}/{secret}/{private}")
+        beside = await fake.says(locked, "ben", "The seal sleeps.")
+        assert "that you or I cannot read" in await adds(f"{base}/{locked}/{beside}")
         assert "that you or I cannot read" in await adds(f"{base}/{GENERAL}/{int(private) + 1}")
         assert "not a link to a message" in await adds("https://example.com/page")
         assert "by itself" in await adds(f"{base}/{secret}/{private}", text="and this")
