@@ -3198,6 +3198,18 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
     ),
     Mutation(
+        "Slack: what was looked up before a channel changed is not kept",
+        "adapters/slack/transport/directory.py",
+        ("        if not now:\n            return value\n", ""),
+        (f"{SLACK}/transport/test_api_call.py::test_what_is_looked_up_while_it_changes_is_not_believed",),
+    ),
+    Mutation(
+        "an answer is for those who read along by then",
+        "adapters/shared/turns.py",
+        ("                raise ReadersChanged\n", "                pass\n"),
+        (f"{CONFORMANCE}::test_whoever_reads_along_by_the_time_of_an_answer_reads_what_they_may",),
+    ),
+    Mutation(
         "what is shown again is for today's readers",
         "bot/turns/turns.py",
         ("yield await self._as_read_now(turn, started.answer)", "yield started.answer"),

@@ -148,6 +148,7 @@ class DiscordAdapter:
                 partial(_view, context),
                 around,
                 language=context.language,
+                readers_of=around.readers,
             )
             events = _Events(context, questions, around)
             events.register(client)

@@ -19,7 +19,7 @@ from adapters.port import PostError
 from adapters.shared.attachments import Attached, fetched
 from agent.conversation import Overheard
 from bot.texts import reply_language
-from bot.types import Incoming
+from bot.types import Audience, Incoming
 from retrieval.loaders.loader import ParsingLimits
 
 log = logging.getLogger(__name__)
@@ -34,12 +34,13 @@ class ThreadContext:
     def __init__(self, context: DiscordContext) -> None:
         self._context = context
 
+    async def readers(self, message: Incoming, stranger: bool) -> Audience:
+        return await self._context.places.audience(message.place.channel, message.author)
+
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now; what Discord does not say stays as it is."""
         context = self._context
-        audience, (own, heard) = await asyncio.gather(
-            context.places.audience(message.place.channel, message.author), self._around(message)
-        )
+        audience, (own, heard) = await asyncio.gather(self.readers(message, stranger), self._around(message))
         attached = own.attachments if own else []
         if own and message.place.workspace == DIRECT:  # elsewhere others read, who may not read where it comes from
             attached = [*attached, *(file for one in own.message_snapshots for file in one.attachments)]

@@ -9,15 +9,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from adapters.port import GoneError, PostError, TurnView, relay
 from adapters.shared import asking
 from adapters.shared.tasks import Tasks
 from agent.events import Answered, Step
+from bot.access import readers
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.texts import reply_language
-from bot.types import EDITS, Claimed, Incoming, Place, Preferences, Stopped
+from bot.types import EDITS, Audience, Claimed, Incoming, Place, Preferences, Stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,9 @@ LookUp = Callable[[Incoming, bool], Awaitable[Incoming]]
 the event itself says that its author is a stranger. Never raises for want of an answer: what is not known stays
 unknown."""
 
+ReadersOf = Callable[[Incoming, bool], Awaitable[Audience]]
+"""Who reads a question's place by now; the flag as of `LookUp`. Never raises."""
+
 _Key = tuple[str, str]  # channel, message
 
 _EDITED = Text(
@@ -40,6 +45,13 @@ _LAST_EDIT = Text(
     en="✏️ The question was edited. This answers it as it stands now; for further changes, please ask anew.",
     ja="✏️ 質問が編集されたため、今の文面にお答えし直しました。さらに変える場合は、新しく質問してください。",
 )
+
+
+class ReadersChanged(PostError):
+    """Others read the place now than an answer was made for: it is shown as they may read it when the turn is taken up
+    again."""
+
+    code = "others read along"
 
 
 @dataclass(slots=True)
@@ -57,16 +69,23 @@ class _Running:
 @dataclass(frozen=True, slots=True)
 class _Completed:
     """A view whose answer says in front that it replaces one (`mark`, unless that is empty), and beneath, if need be,
-    that a person can be asked."""
+    that a person can be asked. What rests on documents is not shown to others than it was made for: raises
+    ReadersChanged."""
 
     view: TurnView
     message: Incoming
     mark: str
+    readers_now: Callable[[], Awaitable[Audience]] | None
 
     async def step(self, event: Step) -> None:
         await self.view.step(event)
 
     async def answer(self, answered: Answered) -> None:
+        rests = answered.citations or answered.outcome == "unknown"  # which names what came closest
+        if rests and self.readers_now is not None:
+            place, made_for = self.message.place, self.message.audience
+            if not readers(place, made_for).scopes <= readers(place, await self.readers_now()).scopes:
+                raise ReadersChanged
         text = f"*{self.mark}*\n\n{answered.text}" if self.mark else answered.text
         await self.view.answer(replace(answered, text=text, person=asking.offered(answered, self.message)))
 
@@ -75,15 +94,25 @@ class RunningTurns:
     """The questions of one platform that this process works on. Raises StoreError."""
 
     def __init__(
-        self, platform: str, bot: Bot, tasks: Tasks, open_view: OpenView, look_up: LookUp, *, language: Language
+        self,
+        platform: str,
+        bot: Bot,
+        tasks: Tasks,
+        open_view: OpenView,
+        look_up: LookUp,
+        *,
+        language: Language,
+        readers_of: ReadersOf | None = None,
     ) -> None:
-        """`language`: in which a question is answered whose own is not known."""
+        """`language`: in which a question is answered whose own is not known. `readers_of` None: they stay the
+        same."""
         self._platform = platform
         self._language = language
         self._bot = bot
         self._tasks = tasks
         self._open_view = open_view
         self._look_up = look_up
+        self._readers_of = readers_of
         self._running: dict[_Key, _Running] = {}
 
     async def ask(self, message: Incoming, *, stranger: bool = False) -> None:
@@ -198,7 +227,9 @@ class RunningTurns:
                 _, message = await asyncio.gather(view.begin(), self._look_up(claimed.message, stranger))
                 claimed = await self._bot.turns.enrich(claimed, message)
                 begun = True
-                await relay(self._bot.turns.run(claimed), _Completed(view, claimed.message, self._mark(claimed)))
+                now = partial(self._readers_of, claimed.message, stranger) if self._readers_of else None
+                completed = _Completed(view, claimed.message, self._mark(claimed), now)
+                await relay(self._bot.turns.run(claimed), completed)
             finally:
                 await view.close()
         finally:

@@ -132,7 +132,13 @@ class SlackAdapter:
             around = ThreadContext(context)
             us = Us(slack.me.user, slack.me.bot_id, slack.me.team)
             questions = RunningTurns(
-                PLATFORM, bot, context.tasks, partial(_view, context), around, language=context.language
+                PLATFORM,
+                bot,
+                context.tasks,
+                partial(_view, context),
+                around,
+                language=context.language,
+                readers_of=around.readers,
             )
             app = self._app(context, questions, around, us)
             way = self._http or self._connect(slack)

@@ -4,6 +4,7 @@ A place that anybody from outside the team can read counts as theirs: Slack Conn
 Source: product.md §3; reliability.md R11 and R13; docs.slack.dev conversation and user objects.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping
@@ -149,15 +150,16 @@ class Places:
 
     async def _has_guests(self, channel: str) -> bool:
         """Accounts are known for ten minutes, members for half a minute; an account that is not known yet is looked up
-        at once."""
+        at once, and for many that of everybody, which takes minutes in a large workspace."""
         try:
-            known = {str(user["id"]): user for user in await self._slack.users()}
             me = self._slack.me.user  # known to be no guest
             members = [member for member in await self._slack.members(channel) if member != me]
+            everybody = await self._slack.users() if len(members) > NEW else []
+            known = {str(user["id"]): user for user in everybody}
             new = [member for member in members if member not in known]
             if len(new) > NEW:
                 raise SlackError("users.info", "too_many")
-            known |= {member: await self._slack.user(member) for member in new}
+            known |= zip(new, await asyncio.gather(*map(self._slack.user, new)), strict=True)
         except UnsupportedError as error:
             if error.code not in _LOOKUP:
                 raise

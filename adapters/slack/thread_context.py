@@ -18,7 +18,7 @@ from adapters.slack.events import forwarded, mentions, readable
 from adapters.slack.transport.errors import SlackError
 from agent.conversation import Overheard
 from bot.texts import reply_language
-from bot.types import Incoming
+from bot.types import Audience, Incoming
 from retrieval.loaders.loader import ParsingLimits
 
 log = logging.getLogger(__name__)
@@ -37,12 +37,13 @@ class ThreadContext:
         self._context = context
         self._came: dict[tuple[str, str], bool] = {}
 
+    async def readers(self, message: Incoming, stranger: bool) -> Audience:
+        return await self._context.places.audience(message.place.channel, message.author, stranger=stranger)
+
     async def __call__(self, message: Incoming, stranger: bool) -> Incoming:
         """The question with all that is known of it now; what Slack does not say stays as it is."""
         context = self._context
-        audience, thread = await asyncio.gather(
-            context.places.audience(message.place.channel, message.author, stranger=stranger), self._thread(message)
-        )
+        audience, thread = await asyncio.gather(self.readers(message, stranger), self._thread(message))
         heard = [one for one in thread if str(one.get("ts") or "") < message.message and not self._ours(one)][-HEARD:]
         own = [one for one in thread if one.get("ts") == message.message]
         with_it = [each for one in own for each in forwarded({**one, "channel": message.place.channel})]

@@ -12,8 +12,9 @@ import pytest_asyncio
 from sqlalchemy import func, select, update
 
 from adapters.runner import PeopleReach
-from agent.events import Answered, Citation, Thought, ToolReturned
-from bot.access import readers
+from agent.conversation import Ask
+from agent.events import Answered, Citation, Events, Thought, ToolReturned
+from bot.access import readers, scope_of
 from bot.database import Database, database
 from bot.records import AuditRecord, DocumentRow
 from bot.store.changed_documents import ChangedDocuments
@@ -552,6 +553,31 @@ async def test_the_quotation_of_a_withdrawn_document_leaves_the_answer_that_was_
         await place.quiet()
         (shown,) = await place.thread(asked)
         assert shown.count(WITHDRAWN.en) == 1
+
+
+@pytest.mark.parametrize("place", ["slack", "discord"], indirect=True)
+async def test_whoever_reads_along_by_the_time_of_an_answer_reads_what_they_may(place: World) -> None:
+    """Nobody is answered twice for that."""
+    held, now = Held(), datetime.now(UTC)
+
+    async def act(ask: Ask) -> Events:
+        yield QUOTING[1]
+        held.begun.set()
+        await held.go_on.wait()
+        yield QUOTING[2]
+
+    async with place.process(act) as it:
+        await place.closes()
+        here = scope_of((await it.adapter.find(place.channel)).place)
+        await VectorStores(it.data.engine).open("e5", 384, "t1")
+        row = DocumentRow("a" * 32, "docs", here, "plan.md", "", None, "h", "m", 1, "en", "U1", 1, now, now)
+        await Documents(it.data.engine, "e5").commit(row, generation=1)
+        asked = await place.says(BETTER)
+        await asyncio.wait_for(held.begun.wait(), 30)
+        await place.closes(closed=False)
+        held.go_on.set()
+        shown = await place.answered(asked, "pier seven")
+        assert "whale" not in "".join(shown) and WITHDRAWN.en in shown[-1] and len(it.player.asks) == 1
 
 
 async def test_steps_go_with_a_document_that_was_found_and_not_cited(place: World) -> None:

@@ -18,7 +18,7 @@ from tests.adapters.memory_platform import MemoryAdapter, MemoryPlatform
 from tests.adapters.slack import service as slack_service
 from tests.adapters.slack.stage import STATUS
 from tests.adapters.web import stage as web_stage
-from tests.fakes.discord_fake import BEN, FakeDiscord
+from tests.fakes.discord_fake import ANN, BEN, FakeDiscord
 from tests.fakes.discord_fake import GENERAL as DISCORD_GENERAL
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_socket import Timing
@@ -73,6 +73,10 @@ class World(ABC):
     @abstractmethod
     async def deletes_answer(self, message: str) -> None:
         """Somebody who may deletes the bot's answer to this message."""
+
+    async def closes(self, *, closed: bool = True) -> None:
+        """Only some people and the bot read the channel from now on; or everybody does again."""
+        raise NotImplementedError
 
     @abstractmethod
     async def thread(self, message: str) -> list[str]:
@@ -153,6 +157,10 @@ class SlackWorld(World):
     async def deletes_answer(self, message: str) -> None:
         self.fake.replies(message)[-1].deleted = True
 
+    async def closes(self, *, closed: bool = True) -> None:
+        await self.fake.converts(self.channel, "private" if closed else "public")
+        await self.fake.wait_for_idle()
+
     async def thread(self, message: str) -> list[str]:
         found = self.fake.thread(self.channel, message)
         return [each.shown for each in found if each.user == self.fake.bot_user and not each.deleted]
@@ -199,6 +207,11 @@ class DiscordWorld(World):
 
     async def deletes_answer(self, message: str) -> None:
         await self.fake.deletes(self.fake.replies(message)[-1].id)
+
+    async def closes(self, *, closed: bool = True) -> None:
+        self.fake.world.allow(self.channel, "view_channel", who=ANN)
+        await self.fake.hides(self.channel, hidden=closed)
+        await self.fake.heard()
 
     async def thread(self, message: str) -> list[str]:
         return [each.shown for each in self.fake.thread(message) if each.author == self.fake.bot_user]

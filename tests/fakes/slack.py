@@ -222,6 +222,10 @@ class FakeSlack:
         place.members.add(user)
         event = {"type": "member_joined_channel", "user": user, "channel": place.id, "team": TEAM, "inviter": "U1"}
         self._announce(place, event | {"channel_type": place.id[0], "event_ts": self.world.new_ts()})
+        ts = self.world.new_ts()
+        told = {"type": "message", "subtype": "channel_join", "user": user, "channel": place.id, "inviter": "U1"}
+        text = f"<@{user}> has joined the channel"
+        self._announce(place, told | {"text": text, "ts": ts, "event_ts": ts, "channel_type": place.type})
 
     async def converts(self, channel: str, kind: Literal["public", "private"], user: str = "U1") -> None:
         """Makes a private channel public, or the other way. Source: docs.slack.dev, events, channel_convert_to_public."""

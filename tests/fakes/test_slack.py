@@ -184,7 +184,8 @@ async def test_edits_deletes_and_reactions_are_told(slack: FakeSlack) -> None:
         await slack.wait_for_idle()
     told = {each.get("subtype") or each["type"]: each for each in heard.events}
     counts = {"message": 3, "app_mention": 2, "message_changed": 3, "message_deleted": 1, "reaction_added": 2}
-    counts |= {"reaction_removed": 1, "member_joined_channel": 1, "app_home_opened": 1, "something_new": 1}
+    counts |= {"reaction_removed": 1, "member_joined_channel": 1, "channel_join": 1}
+    counts |= {"app_home_opened": 1, "something_new": 1}
     assert Counter(heard.kinds()) == counts
     again = told["app_mention"]
     assert again["ts"] == ts and again["edited"]["user"] == "U1" and "hello again" in again["text"]

@@ -392,7 +392,8 @@ class SlackApi:
         return await self._people.user.get(id)
 
     async def users(self) -> list[Json]:
-        """Everybody in the workspace, at most 10 minutes old. Raises SlackError (`too_many`) beyond 30,000."""
+        """Everybody in the workspace, deactivated accounts too, at most 10 minutes old; nobody where they are more than
+        30,000."""
         return await self._people.users.get("")
 
     async def channel(self, id: str) -> Json:

@@ -23,6 +23,7 @@ class Cached(Generic[V]):
         self._clock = clock
         self._known: dict[str, tuple[float, V]] = {}
         self._under_way: dict[str, asyncio.Task[V]] = {}
+        self._old: set[asyncio.Task[V]] = set()  # for those who waited already
 
     async def get(self, key: str) -> V:
         """Raises what the look-up raises, to all who waited for it."""
@@ -37,17 +38,24 @@ class Cached(Generic[V]):
         return await asyncio.shield(task)
 
     def forget(self, key: str) -> None:
-        """Whoever asks next wants to know how it is now."""
+        """Whoever asks next wants to know how it is now: what is looked up already may be older."""
         self._known.pop(key, None)
+        if (old := self._under_way.pop(key, None)) is not None:
+            self._old.add(old)
+            old.add_done_callback(self._old.discard)
 
     async def close(self) -> None:
-        await stopped(*self._under_way.values())
+        await stopped(*self._under_way.values(), *self._old)
 
     async def _fetch(self, key: str) -> V:
         try:
             value = await self._look_up(key)
         finally:
-            del self._under_way[key]
+            now = self._under_way.get(key) is asyncio.current_task()
+            if now:
+                del self._under_way[key]
+        if not now:
+            return value
         self._known.pop(key, None)
         if len(self._known) >= MOST:
             del self._known[next(iter(self._known))]
@@ -67,6 +75,7 @@ Call = Callable[[str, Json], Awaitable[Json]]
 USER_SECONDS, USERS_SECONDS, CHANNEL_SECONDS = 600.0, 600.0, 60.0
 MEMBERS_SECONDS = 30.0  # every turn asks for them, and Slack allows 60 such calls a minute
 _PAGE, _PAGES = 1_000, 30
+TOO_MANY = "too_many"  # beyond them
 
 
 class Directory:
@@ -90,7 +99,12 @@ class Directory:
         return _part(await self._call("users.info", {"user": id, "include_locale": True}), "user")
 
     async def _users(self, _: str) -> list[Json]:
-        return await self._all("users.list", {})
+        try:
+            return await self._all("users.list", {})
+        except SlackError as error:
+            if error.code != TOO_MANY:
+                raise
+            return []  # to be kept, too: it took minutes
 
     async def _channel(self, id: str) -> Json:
         return _part(await self._call("conversations.info", {"channel": id}), "channel")
@@ -105,7 +119,7 @@ class Directory:
             if not cursor:
                 return found
             arguments["cursor"] = cursor
-        raise SlackError(method, "too_many")  # some of them would be a wrong answer to who is there
+        raise SlackError(method, TOO_MANY)  # some of them would be a wrong answer to who is there
 
 
 def next_page(body: Json) -> str:

@@ -1,5 +1,6 @@
 """Who reads a place and who somebody is: asked of Slack, closed when it does not say."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from adapters.slack.transport.api import SlackApi
 from adapters.slack.transport.directory import MEMBERS_SECONDS
 from bot.bot import Bot
 from bot.types import OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Audience, Incoming
+from bot.waiting import Sleep
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_gate import error, slow
 from tests.fakes.slack_world import OTHER_TEAM, TEAM, World
@@ -23,9 +25,12 @@ from tests.fakes.slack_world import OTHER_TEAM, TEAM, World
 
 @asynccontextmanager
 async def looking(
-    *, clock: Callable[[], float] = time.monotonic, **how: Any
+    *, clock: Callable[[], float] = time.monotonic, sleep: Sleep = asyncio.sleep, **how: Any
 ) -> AsyncIterator[tuple[FakeSlack, Places]]:
-    async with FakeSlack(limits=False, **how) as slack, SlackApi(slack.bot_token, slack.api_url, clock=clock) as client:
+    async with (
+        FakeSlack(limits=False, **how) as slack,
+        SlackApi(slack.bot_token, slack.api_url, clock=clock, sleep=sleep) as client,
+    ):
         await client.identify()
         yield slack, Places(client)
 
@@ -47,6 +52,13 @@ def workspace(world: World, bot: str) -> None:
     world.add_channel("G3", "not-ours", kind="private", members=("U1",))
     world.add_channel("M1", "", kind="mpim", members=("U1", "U2", bot))
     world.add_channel("M2", "", kind="mpim", members=("U1", "U3", bot))
+
+
+def many(world: World, channel: str, name: str) -> None:
+    """More new members of a channel than are looked up one by one."""
+    for number in range(NEW + 1):
+        world.add_user(f"{name}{number}")
+        world.channels[channel].members.add(f"{name}{number}")
 
 
 async def test_who_reads_a_place() -> None:
@@ -104,6 +116,7 @@ async def test_the_bot_is_no_member_to_be_looked_up() -> None:
 async def test_a_guest_who_joins_changes_who_reads_a_place_within_half_a_minute() -> None:
     now = [0.0]
     async with looking(clock=lambda: now[0]) as (slack, places):
+        many(slack.world, "C1", "UM")
         assert await places.audience("C1", "U1") == PUBLIC
         slack.world.add_user("U3", "gast", kind="guest")  # after everybody's account was looked up
         slack.world.channels["C1"].members.add("U3")
@@ -112,11 +125,28 @@ async def test_a_guest_who_joins_changes_who_reads_a_place_within_half_a_minute(
         slack.world.channels["C1"].members.remove("U3")
         now[0] += MEMBERS_SECONDS
         assert await places.audience("C1", "U1") == PUBLIC
-        for number in range(NEW + 1):
-            slack.world.add_user(f"UN{number}")
-            slack.world.channels["C1"].members.add(f"UN{number}")
+        many(slack.world, "C1", "UN")
         now[0] += MEMBERS_SECONDS
         assert await places.audience("C1", "U1") == UNKNOWN
+
+
+async def test_where_a_workspace_is_too_large_to_be_listed_the_members_of_small_channels_are_looked_up() -> None:
+    now = [0.0]
+
+    async def passes(seconds: float) -> None:
+        now[0] += seconds
+
+    async with looking(clock=lambda: now[0], sleep=passes) as (slack, places):
+        workspace(slack.world, slack.bot_user)
+        many(slack.world, "C5", "UM")
+        slack.world.channels["C5"].members.add(slack.bot_user)
+        slack.world.users |= {f"UX{n:05}": replace(slack.world.users["U7"], id=f"UX{n:05}") for n in range(30_000)}
+        found = {channel: await places.audience(channel, "U1") for channel in ("C1", "C2", "G1", "G2")}
+        assert found == {"C1": PUBLIC, "C2": OUTSIDERS, "G1": PRIVATE, "G2": OUTSIDERS}
+        assert not slack.journal.calls("users.list")
+        for _ in range(2):
+            assert await places.audience("C5", "U1") == UNKNOWN
+        assert len(slack.journal.calls("users.list")) == 30  # it is not tried each time
 
 
 @pytest.mark.parametrize("method", ["users.info", "users.list", "conversations.info", "conversations.members"])
@@ -124,6 +154,8 @@ async def test_a_guest_who_joins_changes_who_reads_a_place_within_half_a_minute(
 async def test_what_slack_does_not_say_is_unknown_unless_it_has_no_such_thing(method: str, code: str) -> None:
     async with looking() as (slack, places):
         workspace(slack.world, slack.bot_user)
+        if method == "users.list":
+            many(slack.world, "C1", "UM")
         slack.fail(method, error(code))
         expected = {True: UNKNOWN, False: PUBLIC}[code == "missing_scope"]
         assert await places.audience("C1", "U1") == expected

@@ -22,6 +22,8 @@ from tests.fakes.slack_gate import (
     CUT_AFTER,
     HANG,
     SCOPES,
+    Hold,
+    held,
 )
 
 
@@ -181,6 +183,19 @@ async def test_who_waits_for_a_look_up_may_stop_waiting(slack: SlackApi, fake: F
         await impatient
     assert not patient.done()
     patient.cancel()  # and the client ends the look-up when it is closed
+
+
+async def test_what_is_looked_up_while_it_changes_is_not_believed(slack: SlackApi, fake: FakeSlack) -> None:
+    hold = Hold()
+    fake.fail("conversations.members", held(hold, done=True), calls=[1])
+    before = asyncio.create_task(slack.members("C1"))
+    await asyncio.wait_for(hold.reached.wait(), 30)
+    fake.world.channels["C1"].members.add("U7")
+    slack.ask_anew("C1")
+    assert "U7" in await slack.members("C1")
+    hold.released.set()
+    assert "U7" not in await before
+    assert "U7" in await slack.members("C1") and len(fake.journal.calls("conversations.members")) == 2
 
 
 async def test_members_are_read_to_the_end_or_not_at_all(slack: SlackApi, fake: FakeSlack, time: Time) -> None:
