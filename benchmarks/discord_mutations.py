@@ -360,6 +360,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("            before = await self._bot.outbox.reserve(post)\n", "            before = None\n"),
         (f"{DISCORD}/test_turn_view.py::test_a_crash_between_the_post_and_its_row_says_nothing_twice",),
     ),
+    (
+        "Discord: what is taken away goes from a thread that was archived, too",
+        "adapters/discord/transport/api.py",
+        ('await self._open("delete", channel', 'await self._again("delete", channel'),
+        (f"{DISCORD}/test_turn_view.py::test_a_thread_that_was_archived_is_opened_for_what_is_taken_away",),
+    ),
+    (
+        "Discord: where nothing can be replied to it is said without",
+        "adapters/discord/transport/errors.py",
+        ("        case discord.HTTPException(code=code) if code in NO_REFERENCE:\n            return RefusedError(what, str(code))\n", ""),
+        (f"{DISCORD}/test_adapter.py::test_without_the_right_to_read_what_was_said_an_answer_is_no_reply",),
+    ),
     # Discord: who reads along, and who may do what
     (
         "Discord: servers that are not the team's",

@@ -67,9 +67,9 @@ ERRORS: Mapping[int, tuple[int, str]] = {
     50027: (401, "Invalid Webhook Token"),
     50033: (400, "Invalid Recipient(s)"),
     50035: (400, "Invalid Form Body"),
-    50083: (403, "Thread is archived"),
+    50083: (400, "Thread is archived"),
     50109: (400, "The request body contains invalid JSON."),
-    160002: (400, "Cannot reply without permission to read message history"),
+    160002: (403, "Cannot reply without permission to read message history"),
     160004: (400, "A thread has already been created for this message"),
     160005: (403, "Thread is locked"),
 }

@@ -258,6 +258,8 @@ class Messages:
                 raise Refused(50013)
         if found.type in (1, 2, 3, 4, 5, 14, 15, 16, 17, 21):
             raise Refused(50021)
+        if place.archived:
+            raise Refused(50083)
         self.remove(found)
 
     def remove(self, *found: Message) -> None:

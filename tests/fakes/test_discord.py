@@ -428,7 +428,7 @@ async def test_faults_on_order(fake: FakeDiscord, fault: faults.Fault, raised: s
         ("attach_files", "file", (403, 50013)),
         ("create_public_threads", "thread", (403, 50013)),
         ("send_messages_in_threads", "in thread", (403, 50013)),
-        ("read_message_history", "reply", (400, 160002)),
+        ("read_message_history", "reply", (403, 160002)),
         ("read_message_history", "get", (403, 50001)),
         ("add_reactions", "react", (403, 50013)),
         ("", "delete another's", (403, 50013)),

@@ -193,9 +193,9 @@ class DiscordApi:
     async def delete(self, channel: str, message: str) -> None:
         """Delete a message of ours; one that is not there is fine."""
         try:
-            await self._again("delete", channel, lambda: self._http.delete_message(int(channel), int(message)))
+            await self._open("delete", channel, lambda: self._http.delete_message(int(channel), int(message)))
         except GoneError as error:
-            if isinstance(error, BarredError):
+            if isinstance(error, BarredError) or error.code == str(ARCHIVED):
                 raise
 
     async def typing(self, channel: str, *, first: bool = False) -> None:

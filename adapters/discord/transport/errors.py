@@ -45,6 +45,7 @@ class HeldError(UnreachableError):
 
 
 GONE = frozenset({10003, 10004, 10007, 10008, 10013, 50001, 50003, 50005, 50007, 50008, 50013, 50021, 50083, 160005})
+NO_REFERENCE = frozenset({160002, 160009, 160010})  # a 403 of the message that is replied to, not of the channel
 ARCHIVED, LOCKED, THREAD_EXISTS = 50083, 160005, 160004
 OLD_EDITS = 30046  # too many edits of messages older than an hour: a 429 of this kind of call alone
 NOT_DISCORDS = frozenset({0, 40333})  # a 403 of what stands before it (discord-api-docs #6473), or of somebody's proxy
@@ -59,6 +60,8 @@ def translated(what: str, error: Exception) -> DiscordError:
             return TokenError(what, "401")
         case discord.HTTPException(status=403, code=code) if code in NOT_DISCORDS:
             return UnreachableError(what, "403")
+        case discord.HTTPException(code=code) if code in NO_REFERENCE:
+            return RefusedError(what, str(code))
         case discord.HTTPException(status=403, code=code):
             return BarredError(what, str(code))
         case discord.HTTPException(code=code) if code in GONE:

@@ -418,6 +418,19 @@ async def test_without_the_right_to_threads_answers_are_replies_and_that_is_said
             assert [one.question for one in here.player.asks[1].history] == ["How long do refunds take?"]
 
 
+async def test_without_the_right_to_read_what_was_said_an_answer_is_no_reply(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        for right in ("create_public_threads", "read_message_history"):
+            for who in (GUILD, discord.bot_user):
+                discord.world.deny(GENERAL, right, who=who)
+        async with bot(discord, tmp_path):
+            await discord.says("general", "ann", "@kotae How long do refunds take?")
+            (answer,) = await discord.wait_for(
+                lambda: [one for one in discord.posted("general") if "30 days" in one.shown]
+            )
+            assert answer.reference is None
+
+
 async def test_a_thread_that_is_locked_meanwhile_leaves_its_answer_in_the_channel(tmp_path: Path) -> None:
     held = Held("30 days.")
     async with FakeDiscord() as discord, bot(discord, tmp_path, held):

@@ -282,6 +282,15 @@ async def test_a_thread_that_was_archived_is_opened_for_the_last_edit() -> None:
             await stage.rest.edit(sent, message.id, "three")
 
 
+async def test_a_thread_that_was_archived_is_opened_for_what_is_taken_away() -> None:
+    async with staged() as stage:
+        await stage.play(TURN)
+        steps, answer = stage.replies
+        await stage.fake.archives(steps.channel)
+        await stage.view().remove()
+        assert stage.fake.message(steps.id).deleted and stage.fake.message(answer.id).deleted
+
+
 async def test_a_deleted_answer_stays_deleted() -> None:
     async with staged() as stage:
         await stage.play(TURN)
