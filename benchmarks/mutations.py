@@ -3046,7 +3046,7 @@ MUTATIONS = (
             (
                 "overwrites of Discord",
                 "adapters/discord/audience.py",
-                ("channel.permissions_for(everyone).view_channel", "everyone.permissions.view_channel"),
+                ("reads(channel, channel.permissions_for(everyone))", "everyone.permissions.view_channel"),
             ),
             (
                 "strangers of Discord",
