@@ -150,12 +150,11 @@ class Places:
 
     async def _has_guests(self, channel: str) -> bool:
         """Accounts are known for ten minutes, members for half a minute; an account that is not known yet is looked up
-        at once, and for many that of everybody, which takes minutes in a large workspace."""
+        at once. All are listed for a large channel only, which takes minutes in a large workspace."""
         try:
             me = self._slack.me.user  # known to be no guest
             members = [member for member in await self._slack.members(channel) if member != me]
-            everybody = await self._slack.users() if len(members) > NEW else []
-            known = {str(user["id"]): user for user in everybody}
+            known = {str(user["id"]): user for user in await self._slack.users(first=len(members) <= NEW)}
             new = [member for member in members if member not in known]
             if len(new) > NEW:
                 raise SlackError("users.info", "too_many")

@@ -20,7 +20,7 @@ from yarl import URL
 from adapters.shared.rate_limit import CallTicket, Clock, Priority
 from adapters.slack.transport import idempotency
 from adapters.slack.transport.api_call import CALL_SECONDS, Caller, Edits
-from adapters.slack.transport.directory import Directory
+from adapters.slack.transport.directory import ALL, FIRST, Directory
 from adapters.slack.transport.errors import CredentialsError, NotSent, SlackError, UnsupportedError
 from adapters.slack.transport.idempotency import Mark, post_marked
 from adapters.slack.transport.rate_limits import Shared
@@ -391,10 +391,10 @@ class SlackApi:
         """users.info with the locale, at most 10 minutes old."""
         return await self._people.user.get(id)
 
-    async def users(self) -> list[Json]:
+    async def users(self, *, first: bool = False) -> list[Json]:
         """Everybody in the workspace, deactivated accounts too, at most 10 minutes old; nobody where they are more than
-        30,000."""
-        return await self._people.users.get("")
+        30,000. `first`: a thousand of them in one call, which is everybody in most workspaces."""
+        return await self._people.users.get(FIRST if first else ALL)
 
     async def channel(self, id: str) -> Json:
         """conversations.info, at most a minute old."""

@@ -76,6 +76,7 @@ USER_SECONDS, USERS_SECONDS, CHANNEL_SECONDS = 600.0, 600.0, 60.0
 MEMBERS_SECONDS = 30.0  # every turn asks for them, and Slack allows 60 such calls a minute
 _PAGE, _PAGES = 1_000, 30
 TOO_MANY = "too_many"  # beyond them
+ALL, FIRST = "all", "first"  # accounts, and a page of them
 
 
 class Directory:
@@ -98,7 +99,10 @@ class Directory:
     async def _user(self, id: str) -> Json:
         return _part(await self._call("users.info", {"user": id, "include_locale": True}), "user")
 
-    async def _users(self, _: str) -> list[Json]:
+    async def _users(self, which: str) -> list[Json]:
+        if which == FIRST:
+            page: list[Json] = (await self._call("users.list", {"limit": _PAGE})).get("members") or []
+            return page
         try:
             return await self._all("users.list", {})
         except SlackError as error:
