@@ -71,25 +71,10 @@ class Fetched:
     again: datetime | None = None
 
 
-class Listing(Protocol):
-    """A whole look at a source. `cursor` names the state that was seen, for the next look."""
-
-    @property
-    def pages(self) -> Mapping[str, SourcePage]:
-        """By ref."""
-        ...
-
-    @property
-    def cursor(self) -> str | None: ...
-
-    def fetch(self, page: SourcePage, /) -> Awaitable[Fetched]:
-        """Raises PageError; SourceError when the others cannot be had either."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class SourceListing:
-    """A listing whose pages a function reads."""
+class Listing:
+    """A whole look at a source: its pages by ref. `fetch` raises PageError, and SourceError when the others cannot be
+    had either; `cursor` names the state that was seen, for the next look."""
 
     pages: Mapping[str, SourcePage]
     fetch: Callable[[SourcePage], Awaitable[Fetched]]

@@ -25,7 +25,6 @@ from bot.sources.base import (
     PageGoneError,
     PausedError,
     SourceError,
-    SourceListing,
     SourcePage,
 )
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
@@ -233,7 +232,7 @@ class ChannelSource:
                 version = "read" if ref in chosen else page.version
                 link = self._history.link(self._here.place, ref)
                 pages[ref] = SourcePage(ref, version, f"{self.source.name} {ref}.md", link)
-        yield SourceListing(pages, self._fetch, str(self._pass))
+        yield Listing(pages, self._fetch, str(self._pass))
 
     @property
     def _listing(self) -> bool:

@@ -19,7 +19,6 @@ from bot.sources.base import (
     PageError,
     PageFilter,
     SourceError,
-    SourceListing,
     SourcePage,
     follow_renames,
     ref_of,
@@ -49,7 +48,7 @@ class FolderSource:
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         yield await asyncio.to_thread(self._listed, known)
 
-    def _listed(self, known: Mapping[str, FollowedPage]) -> SourceListing:
+    def _listed(self, known: Mapping[str, FollowedPage]) -> Listing:
         if not self._path.is_dir():
             raise SourceError(NO_FOLDER, path=str(self._path))
         found: dict[str, LocalFile] = {}
@@ -66,7 +65,7 @@ class FolderSource:
             if len(pages) > MOST_PAGES:
                 raise SourceError(TOO_MANY, most=MOST_PAGES)
         follow_renames(pages, known)
-        return SourceListing(pages, partial(self._fetch, found))
+        return Listing(pages, partial(self._fetch, found))
 
     async def _fetch(self, files: Mapping[str, LocalFile], page: SourcePage) -> Fetched:
         file = files[page.ref]

@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote as quoted
@@ -29,7 +29,6 @@ from bot.sources.base import (
     PageFilter,
     PageRefusedError,
     SourceError,
-    SourceListing,
     SourcePage,
     follow_renames,
     ref_of,
@@ -96,23 +95,21 @@ class GitBounds:
     memory: int = 2**29
 
 
+@dataclass(frozen=True, slots=True)
 class GitSource:
-    """One branch; `branch` empty: the repository's own choice."""
+    """One branch; `branch` empty: the repository's own choice. `mirror`: a folder of its own, that may be lost."""
 
-    def __init__(
-        self,
-        location: str,
-        wanted: PageFilter,
-        *,
-        branch: str,
-        mirror: Path,
-        access: GitAccess,
-        bounds: GitBounds = GitBounds(),
-    ) -> None:
-        self._location = check_location(location, local=access.local)
-        self._wanted = wanted
-        self._branch = check_branch(branch)
-        self._git = _Git(mirror, self._location, access, bounds)
+    location: str
+    wanted: PageFilter
+    _: KW_ONLY
+    branch: str
+    mirror: Path
+    access: GitAccess
+    bounds: GitBounds = GitBounds()
+
+    @property
+    def _git(self) -> "_Git":
+        return _Git(self.mirror, check_location(self.location, local=self.access.local), self.access, self.bounds)
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
@@ -135,31 +132,31 @@ class GitSource:
             went_on = cursor and before and await self._git.is_ancestor(before, head)  # no: the branch was pushed anew
             dates = await self._dates(before if went_on else None, head)
             async with self._git.running("cat-file", "--batch", stdin=asyncio.subprocess.PIPE) as blobs:
-                yield SourceListing(pages, partial(_fetched, blobs, dates, too_long), seen)
+                yield Listing(pages, partial(_fetched, blobs, dates, too_long), seen)
         except SourceError:
             await self._git.drop_if_damaged()
             raise
 
     async def _head(self) -> tuple[str, str]:
         """The branch's full name and its commit."""
-        asked = f"refs/heads/{self._branch}" if self._branch else "HEAD"
+        asked = f"refs/heads/{self.branch}" if self.branch else "HEAD"
         told = await self._git.run("ls-remote", "--symref", "--", self._git.location, asked)
         said = told.decode(errors="replace")
         head = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(asked)}$", said, re.MULTILINE)
         if head is None:
-            raise SourceError(_NOT_THERE, branch=self._branch) if self._branch else SourceError(_EMPTY)
+            raise SourceError(_NOT_THERE, branch=self.branch) if self.branch else SourceError(_EMPTY)
         chosen = re.search(r"^ref: (\S+)\tHEAD$", said, re.MULTILINE)
         return chosen[1] if chosen else asked, head[1]
 
     def _pages(self, listed: bytes, ref: str) -> tuple[dict[str, SourcePage], Collection[str]]:
         """By ref; and the blobs that are longer than a page may be."""
-        web = web_address(self._location, ref.removeprefix("refs/heads/"))
+        web = web_address(self.location, ref.removeprefix("refs/heads/"))
         pages: dict[str, SourcePage] = {}
         too_long = set()
         for entry in re.finditer(rb"[^\0]+", listed):
             about, _, path = entry.group().partition(b"\t")
             mode, kind, blob, size = about.decode().split()
-            ref, name = ref_of(path), self._wanted.name(path.decode(errors="backslashreplace"))
+            ref, name = ref_of(path), self.wanted.name(path.decode(errors="backslashreplace"))
             if kind == "blob" and mode in ("100644", "100755") and name is not None:
                 url = web + quote(path) if web else None
                 pages[ref] = SourcePage(ref, blob, name, url)
@@ -192,27 +189,27 @@ class GitSource:
         return dates
 
 
+@dataclass(frozen=True, slots=True)
 class _Git:
     """The program, hardened: it asks nobody, runs nothing of the repository's, and speaks with its host only."""
 
-    def __init__(self, mirror: Path, location: str, access: GitAccess, bounds: GitBounds) -> None:
-        self.location = location
-        self._bounds = bounds
-        self._mirror = mirror
-        self._access = access
+    mirror: Path
+    location: str
+    access: GitAccess
+    bounds: GitBounds
 
     async def fetch(self, ref: str) -> None:
-        await asyncio.to_thread(_tidy, self._mirror)
-        if not (self._mirror / "HEAD").exists():
-            self._mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            await self.run("init", "--bare", "--quiet", "--template=", "--", str(self._mirror))
+        await asyncio.to_thread(_tidy, self.mirror)
+        if not (self.mirror / "HEAD").exists():
+            self.mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            await self.run("init", "--bare", "--quiet", "--template=", "--", str(self.mirror))
         command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--force")
         fetch = self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
         async with beside(fetch) as fetching, beside(self._too_big()) as size:
             done, _ = await asyncio.wait({size, fetching}, return_when=asyncio.FIRST_COMPLETED)
             if fetching in done:
                 await fetching
-        if fetching not in done or await asyncio.to_thread(_size, self._mirror) > MOST_BYTES:
+        if fetching not in done or await asyncio.to_thread(_size, self.mirror) > MOST_BYTES:
             await self._drop()  # it also holds what the repository has got rid of
             raise SourceError(TOO_BIG, n=MOST_BYTES >> 20)
         await self._pack()
@@ -240,18 +237,18 @@ class _Git:
         git itself can tell, by its status."""
         with suppress(SourceError):
             status, _, _ = await self._run("fsck", "--no-dangling", "--no-progress", seconds=FETCH_SECONDS)
-            if status > 0 and self._mirror.exists():
+            if status > 0 and self.mirror.exists():
                 log.warning("a mirror is damaged, and is made anew")
                 await self._drop()
 
     async def _drop(self) -> None:
-        await asyncio.to_thread(shutil.rmtree, self._mirror, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, self.mirror, ignore_errors=True)
 
     async def run(self, *command: str, seconds: float = LOOK_SECONDS) -> bytes:
         """Run a command; returns its output. Raises SourceError."""
         status, out, err = await self._run(*command, seconds=seconds)
         if status:
-            raise SourceError(_FAILED, why=_reason(err, self._access.tokens.values()))
+            raise SourceError(_FAILED, why=_reason(err, self.access.tokens.values()))
         return out
 
     async def _run(self, *command: str, seconds: float = LOOK_SECONDS) -> tuple[int, bytes, bytes]:
@@ -259,7 +256,7 @@ class _Git:
         async with self.running(*command) as process:
             try:
                 async with asyncio.timeout(seconds):
-                    out, err = await _said(process, self._bounds.output)
+                    out, err = await _said(process, self.bounds.output)
             except TimeoutError:
                 raise SourceError(_TIMEOUT, n=round(seconds)) from None
         return process.returncode or 0, out, err
@@ -272,7 +269,7 @@ class _Git:
         program = shutil.which("git")
         if program is None:
             raise SourceError(NO_GIT)
-        where = ["--git-dir", str(self._mirror)] if (self._mirror / "HEAD").exists() else []
+        where = ["--git-dir", str(self.mirror)] if (self.mirror / "HEAD").exists() else []
         pipe, env = asyncio.subprocess.PIPE, await self._environment(remote=command[0] in ("ls-remote", "fetch"))
         process = await asyncio.create_subprocess_exec(
             program, *where, *command, stdin=stdin, stdout=pipe, stderr=pipe, env=env, cwd="/"
@@ -296,9 +293,9 @@ class _Git:
             "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_ASKPASS": "/bin/false",
             "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
-            "GIT_ALLOW_PROTOCOL": "https:ssh:file:http" if self._access.local else "https:ssh",
+            "GIT_ALLOW_PROTOCOL": "https:ssh:file:http" if self.access.local else "https:ssh",
             "GIT_LFS_SKIP_SMUDGE": "1",
-            "GIT_ALLOC_LIMIT": str(self._bounds.memory),  # git's wrapper.c: of one allocation
+            "GIT_ALLOC_LIMIT": str(self.bounds.memory),  # git's wrapper.c: of one allocation
             "LC_ALL": "C",
         }
         config = [
@@ -315,12 +312,12 @@ class _Git:
             ("safe.directory", "*"),
         ]
         host, port = _host(self.location) if remote else (None, 0)
-        if host is not None and not self._access.private:
+        if host is not None and not self.access.private:
             address = await resolved(host, port)
             config.append(("http.curloptResolve", f"{host}:{port}:{address}"))
             known_as = host if port == 22 else f"[{host}]:{port}"  # in ssh's known_hosts
             fixed["GIT_SSH_COMMAND"] += f" -o HostName={quoted(address)} -o HostKeyAlias={quoted(known_as)}"
-        if host is not None and (token := self._access.tokens.get(host)) and self.location.startswith("https://"):
+        if host is not None and (token := self.access.tokens.get(host)) and self.location.startswith("https://"):
             secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
             config.append((f"http.https://{host}/.extraHeader", f"Authorization: Basic {secret}"))
         numbered = {"GIT_CONFIG_COUNT": str(len(config))}
@@ -330,7 +327,7 @@ class _Git:
 
     async def _too_big(self) -> None:
         """Returns once the mirror is larger than it may be."""
-        while await asyncio.to_thread(_size, self._mirror) <= MOST_BYTES:  # noqa: ASYNC110 (nothing tells of it)
+        while await asyncio.to_thread(_size, self.mirror) <= MOST_BYTES:  # noqa: ASYNC110 (nothing tells of it)
             await asyncio.sleep(1)
 
 

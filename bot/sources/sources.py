@@ -228,20 +228,20 @@ class Sources:
             await self._store.forgotten(source, ref, page.document or "", self._clock())
 
     async def pause(self, actor: Actor, name: str, readers: Readers) -> None:
-        await self._turn(actor, name, readers, "paused", "source pause")
+        await self._turn(actor, await self._theirs(actor, name, readers), "paused", "source pause")
 
     async def resume(self, actor: Actor, name: str, readers: Readers, gone: WhatIsGone = "") -> None:
         """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's. Raises
         SourceError for what cannot be kept."""
-        await self._keeps(actor, name, readers, keep=gone == "keep")
-        source = await self._turn(actor, name, readers, "on", f"source resume {gone}".strip())
+        source = await self._theirs(actor, name, readers, keep=gone == "keep")
+        source = await self._turn(actor, source, "on", f"source resume {gone}".strip())
         if source.state == "asks" and gone:
             await self._sync(source, gone=gone, whole=True)
 
     async def remove(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> int:
         """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many. Raises
         SourceError for what cannot be kept."""
-        source = await self._keeps(actor, name, readers, keep=keep)
+        source = await self._theirs(actor, name, readers, keep=keep)
         async with self._alone(source):
             theirs = [row for row in await self._documents.listed(readers) if row.author == author_of(source)]
             for row in theirs:
@@ -256,20 +256,17 @@ class Sources:
 
     async def sync(self, actor: Actor, name: str, readers: Readers, progress: Progress | None = None) -> SyncReport:
         """Look at it now, whatever is due. Raises SourceError when it cannot be seen whole."""
-        self._as_editor(actor)
-        return await self._sync(await self._named(name, readers), whole=True, progress=progress)
+        return await self._sync(await self._theirs(actor, name, readers), whole=True, progress=progress)
 
-    async def _turn(self, actor: Actor, name: str, readers: Readers, state: SourceState, action: str) -> FollowedSource:
-        self._as_editor(actor)
-        source = await self._named(name, readers)
-        trace = self._trace(actor, action, source, state)
+    async def _turn(self, actor: Actor, source: FollowedSource, state: SourceState, action: str) -> FollowedSource:
         due = self._clock()
-        await self._store.turn(source.id, state, due_at=due, trace=trace)
+        await self._store.turn(source.id, state, due_at=due, trace=self._trace(actor, action, source, state))
         self._stirred.set()
         return replace(source, due_at=due, cursor=None if state == "on" else source.cursor)
 
-    async def _keeps(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> FollowedSource:
-        """A channel's words follow those who said them, and who may read it: without it they are not kept."""
+    async def _theirs(self, actor: Actor, name: str, readers: Readers, *, keep: bool = False) -> FollowedSource:
+        """The source, for an editor. A channel's words follow those who said them, and who may read it: without it they
+        are not kept."""
         self._as_editor(actor)
         source = await self._named(name, readers)
         if keep and source.kind == "channel":
@@ -364,7 +361,7 @@ class Sources:
                 seen = followed.source if isinstance(followed, ChannelSource) else source  # with its readers of now
                 work = Sync(
                     seen, self._store, self._knowledge, self._documents,
-                    gone=gone, progress=progress, clock=self._clock,
+                    gone=gone, progress=progress, now=self._clock(),
                 )  # fmt: skip
                 cursor = await work.run(followed)
                 while whole and isinstance(followed, ChannelSource) and followed.more and not work.report.gone:

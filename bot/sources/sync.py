@@ -7,7 +7,7 @@ Source: sources.md §2.
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import PurePath
@@ -75,60 +75,54 @@ def author_of(source: FollowedSource) -> str:
     return f"{SOURCE}{source.id}"
 
 
+@dataclass
 class Sync:
-    """For one source. Raises SourceError, StoreError, and RAGToolError where the index cannot be reached."""
+    """For one source. `gone`: what somebody has said is to become of pages that are gone. Raises SourceError,
+    StoreError, and RAGToolError where the index cannot be reached."""
 
-    def __init__(
-        self,
-        source: FollowedSource,
-        store: FollowedSources,
-        knowledge: KnowledgeBase,
-        documents: Documents,
-        *,
-        gone: WhatIsGone = "",
-        progress: Progress | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        """`gone`: what somebody has said is to become of pages that are gone."""
-        self._source = source
-        self._store = store
-        self._knowledge = knowledge
-        self._documents = documents
-        self._word = gone
-        self._progress = progress or (lambda done, total: None)
-        self._now = clock()
-        self._readers = Readers(frozenset({source.scope}))
-        self._added: set[str] = set()  # documents
-        self._holders: dict[str, str] = {}  # by document, the page whose it is
-        self.report = SyncReport()
+    source: FollowedSource
+    store: FollowedSources
+    knowledge: KnowledgeBase
+    documents: Documents
+    _: KW_ONLY
+    gone: WhatIsGone = ""
+    progress: Progress | None = None
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    report: SyncReport = field(default_factory=SyncReport)
+    added: set[str] = field(default_factory=set)  # documents
+    holders: dict[str, str] = field(default_factory=dict)  # by document, the page whose it is
+
+    @property
+    def readers(self) -> Readers:
+        return Readers(frozenset({self.source.scope}))
 
     async def run(self, followed: PageSource) -> str | None:
         """Returns the cursor of the next look. What it did is in `report`."""
-        known = _apart(await self._store.pages(self._source.id))
-        whole = self._word or any(map(self._stopped, known.values()))
-        cursor = None if whole else self._source.cursor
+        known, tell = _apart(await self.store.pages(self.source.id)), self.progress or (lambda done, total: None)
+        whole = self.gone or any(map(self._stopped, known.values()))
+        cursor = None if whole else self.source.cursor
         async with followed.look(cursor, known) as listing:
             if listing is None:
                 self.report.pages = len(known)
                 return cursor
             self.report.pages = len(listing.pages)
             if self._by_page:
-                known = await self._store.pages(self._source.id)  # its look has found more of them
-            self._holders = {page.document: ref for ref, page in known.items() if page.document is not None}
+                known = await self.store.pages(self.source.id)  # its look has found more of them
+            self.holders = {page.document: ref for ref, page in known.items() if page.document is not None}
             await self._renamed(listing, known)
             if not self._by_page:
                 await self._readdressed(listing, known)
             wanted = [page for page in listing.pages.values() if not self._done(page, known.get(page.ref, UNREAD))]
             for number, page in enumerate(wanted):
-                self._progress(number, len(wanted))
+                tell(number, len(wanted))
                 await self._page(listing, page, known.get(page.ref, UNREAD))
             if wanted:
-                self._progress(len(wanted), len(wanted))
+                tell(len(wanted), len(wanted))
             if not self._by_page:
                 await self._moved(listing, [page for ref, page in known.items() if ref not in listing.pages])
             await self._gone([ref for ref in known if ref not in listing.pages], known)
             if self._by_page:
-                pages = (await self._store.pages(self._source.id)).values()
+                pages = (await self.store.pages(self.source.id)).values()
                 self.report.pages = sum(page.document is not None for page in pages)
             elif self.report.failed or self.report.gone:
                 return None  # the next look has them again
@@ -137,7 +131,7 @@ class Sync:
     @property
     def _by_page(self) -> bool:
         """Whether each page is known to have to be read or not, whatever becomes of the others."""
-        return self._source.kind == "channel"
+        return self.source.kind == "channel"
 
     async def _renamed(self, listing: Listing, known: dict[str, FollowedPage]) -> None:
         """A document keeps its id, its history and its Q/A pairs."""
@@ -148,14 +142,14 @@ class Sync:
             if before.document is not None and await self._own(before.document):
                 try:
                     name, _ = await self._named(page, before, listing.pages)
-                    await self._knowledge.rename_document(before.document, name, page.url, self._readers)
+                    await self.knowledge.rename_document(before.document, name, page.url, self.readers)
                 except RAGToolError as error:  # somebody was faster: the new page is refused, the old one goes
                     log.info("a page could not be renamed: %s", error)
                     continue
-                self._holders[before.document] = page.ref
+                self.holders[before.document] = page.ref
                 self.report.renamed += 1
-            await self._store.note(self._source.id, page.ref, before)
-            await self._store.drop(self._source.id, [page.was])
+            await self.store.note(self.source.id, page.ref, before)
+            await self.store.drop(self.source.id, [page.was])
             known[page.ref] = known.pop(page.was)
 
     async def _readdressed(self, listing: Listing, known: dict[str, FollowedPage]) -> None:
@@ -163,12 +157,12 @@ class Sync:
         urls = {page.document: listing.pages[ref].url for ref, page in known.items() if ref in listing.pages}
         for row in await self._rows() if any(urls.values()) else ():
             if row.url != urls.get(row.id, row.url):
-                await self._knowledge.rename_document(row.id, row.name, urls[row.id], self._readers)
+                await self.knowledge.rename_document(row.id, row.name, urls[row.id], self.readers)
 
     async def _rows(self) -> list[DocumentRow]:
         """The documents that are the source's own."""
-        listed = await self._documents.listed(self._readers, collection=self._source.collection)
-        return [row for row in listed if row.author == author_of(self._source)]
+        listed = await self.documents.listed(self.readers, collection=self.source.collection)
+        return [row for row in listed if row.author == author_of(self.source)]
 
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage) -> None:
         fetched, document, refusal = Fetched(None), before.document, None
@@ -176,7 +170,7 @@ class Sync:
             fetched = await listing.fetch(page)
             document = await self._taken(page, before, fetched, listing.pages)
             if document is not None:
-                self._holders[document] = page.ref
+                self.holders[document] = page.ref
         except PageRefusedError as error:  # what it said last stays, as long as the page is there
             refusal, fetched = error.said, replace(fetched, again=fetched.again or error.again)
             self.report.refused.append((shown(page.ref), refusal))
@@ -192,7 +186,7 @@ class Sync:
         await self._note(page, before, FollowedPage(version, document, refusal, fetched.again, fetched.people))
 
     async def _note(self, page: SourcePage, before: FollowedPage, noted: FollowedPage) -> None:
-        await self._store.note(self._source.id, page.ref, noted, seen=before.due_at)
+        await self.store.note(self.source.id, page.ref, noted, seen=before.due_at)
 
     async def _taken(
         self, page: SourcePage, before: FollowedPage, fetched: Fetched, listed: Collection[str]
@@ -201,7 +195,7 @@ class Sync:
         if fetched.data is None:
             await self._forget(before.document)
             return None
-        source, (name, there) = self._source, await self._named(page, before, listed)
+        source, (name, there) = self.source, await self._named(page, before, listed)
         if there is not None and there.author != author_of(source):
             raise PageRefusedError(_TAKEN, name=name, collection=source.collection)
         date = fetched.changed_at or (there.changed_at if there is not None else None)
@@ -210,21 +204,21 @@ class Sync:
         had = before.document if there is None else None
         try:
             if had is not None and await self._own(had):  # under another name, such as that of another kind of file
-                await self._knowledge.rename_document(had, name, page.url, self._readers)
-            verdict = await self._knowledge.take(upload)
+                await self.knowledge.rename_document(had, name, page.url, self.readers)
+            verdict = await self.knowledge.take(upload)
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
         except StoppedError as error:
-            raise PageRefusedError(error.said, again=self._now + AGAIN) from error
+            raise PageRefusedError(error.said, again=self.now + AGAIN) from error
         except RAGToolError as error:
             raise PageRefusedError(error.said) from error
         self.report.replaced += verdict.status == "replaced"
         if verdict.status == "added" and verdict.document_id is not None:
             self.report.added += 1
-            self._added.add(verdict.document_id)
+            self.added.add(verdict.document_id)
             who = None if self._by_page else person(source.added_by)  # nobody looks after what others say
             if who is not None:
-                await self._documents.own(verdict.document_id, who)
+                await self.documents.own(verdict.document_id, who)
         return verdict.document_id
 
     async def _named(
@@ -232,14 +226,14 @@ class Sync:
     ) -> tuple[str, DocumentRow | None]:
         """The name of a page's document, and what has it now. Two pages may have names that read alike: another page's
         that is there stays that one's, and one that has a document keeps it, under the next number."""
-        source, plain = self._source, clean_name(page.name)
+        source, plain = self.source, clean_name(page.name)
         short, suffix = clean_name(page.name, 380), PurePath(plain).suffix  # there is room for a number
         for number in count(1):
             name = plain if number == 1 else clean_name(f"{short.removesuffix(suffix)} ({number}){suffix}")
-            there = await self._documents.find(source.collection, source.scope, name)
+            there = await self.documents.find(source.collection, source.scope, name)
             if there is None or there.id == before.document:
                 break
-            if before.document is None and self._holders.get(there.id) not in listed:
+            if before.document is None and self.holders.get(there.id) not in listed:
                 break
         return name, there
 
@@ -248,7 +242,7 @@ class Sync:
         Until all is done it counts as not read."""
         if not gone:
             return
-        pages = await self._store.pages(self._source.id)
+        pages = await self.store.pages(self.source.id)
         there = {page.document: ref for ref, page in pages.items() if ref in listing.pages}
         rows = await self._rows()
         copies = {(row.markdown, row.title): row for row in rows if row.id in there}
@@ -259,50 +253,50 @@ class Sync:
                 continue
             del copies[row.markdown, row.title]
             page = listing.pages[there[copy.id]]
-            await self._store.note(self._source.id, page.ref, FollowedPage("", copy.id))
-            await self._knowledge.forget(copy.id, at_source=True)
-            await self._knowledge.rename_document(row.id, copy.name, page.url, self._readers)
-            await self._store.note(self._source.id, page.ref, FollowedPage(page.version, row.id))
-            self.report.added -= copy.id in self._added
+            await self.store.note(self.source.id, page.ref, FollowedPage("", copy.id))
+            await self.knowledge.forget(copy.id, at_source=True)
+            await self.knowledge.rename_document(row.id, copy.name, page.url, self.readers)
+            await self.store.note(self.source.id, page.ref, FollowedPage(page.version, row.id))
+            self.report.added -= copy.id in self.added
             self.report.renamed += 1
 
     async def _gone(self, refs: Sequence[str], known: dict[str, FollowedPage]) -> None:
         """A sync that was killed in the middle of a rename has left the document with both pages: it is the one's that
         is there."""
-        pages = await self._store.pages(self._source.id) if refs else {}
+        pages = await self.store.pages(self.source.id) if refs else {}
         kept = {pages[ref].document for ref in pages.keys() - refs}
         had = {ref: document for ref in refs if (document := known[ref].document) is not None and document not in kept}
         all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
-        if self._word == "keep":
+        if self.gone == "keep":
             for document in had.values():
                 if await self._own(document):
-                    await self._documents.sign(document, KEPT)
-            await self._store.drop(self._source.id, refs)
+                    await self.documents.sign(document, KEPT)
+            await self.store.drop(self.source.id, refs)
             return
-        if many and self._word != "forget":
+        if many and self.gone != "forget":
             self.report.gone = len(had)
             return
         for ref in refs:
             await self._forget(had.get(ref))
-            await self._store.drop(self._source.id, [ref])
+            await self.store.drop(self.source.id, [ref])
 
     async def _forget(self, document: str | None) -> None:
         if document is not None and await self._own(document):
-            await self._knowledge.forget(document, at_source=True)
+            await self.knowledge.forget(document, at_source=True)
             self.report.removed += 1
 
     async def _own(self, document: str) -> bool:
         """Whether a document is still the source's: nobody has put another in its place."""
-        row = await self._documents.get(document)
-        return row is not None and row.author == author_of(self._source)
+        row = await self.documents.get(document)
+        return row is not None and row.author == author_of(self.source)
 
     def _done(self, page: SourcePage, before: FollowedPage) -> bool:
         return before.version == page.version and not self._stopped(before)
 
     def _stopped(self, page: FollowedPage) -> bool:
         """Whether its reading was stopped, and may be tried again by now; a thread is due by itself."""
-        due = page.due_at is not None and page.due_at <= self._now
+        due = page.due_at is not None and page.due_at <= self.now
         return due and page.refusal is not None and not self._by_page
 
 

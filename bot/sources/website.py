@@ -33,11 +33,11 @@ from bot.sources.base import (
     NOT_NOW,
     TOO_BIG,
     TOO_MANY,
+    UNREAD,
     Fetched,
     Listing,
     PageError,
     SourceError,
-    SourceListing,
     SourcePage,
 )
 from bot.sources.web_request import AGENT, WHOLE, Answer, AwayError, Body, WebClient, web_client
@@ -146,25 +146,25 @@ class _Visit:
     known: Mapping[str, FollowedPage]
     robots: Protego = field(default_factory=lambda: Protego.parse(""))
     below: str = "/"  # the folder of the host that is followed
+    listed: dict[str, str] | None = None  # by its sitemap, each page with its date
     seen: dict[str, _Page] = field(default_factory=dict)
     pages: dict[str, SourcePage] = field(default_factory=dict)
-    dates: dict[str, str] = field(default_factory=dict)
     failed: dict[str, Text] = field(default_factory=dict)
     led: dict[str, tuple[str, bool]] = field(default_factory=dict)  # from a page to where; whether for good
     on_disk: int = 0  # bytes of all pages
     blind: bool = False  # a page that cannot be had may lead to others
 
-    async def listing(self) -> SourceListing:
+    async def listing(self) -> Listing:
         await self._read_robots()
         await self._find_folder()
-        listed = await self._sitemap()
-        met = await self._walk(listed)
-        await self._set_apart([url for url in self.known if url not in met] if listed is None else None)
+        self.listed = await self._sitemap()
+        met = await self._walk()
+        await self._set_apart([url for url in self.known if url not in met] if self.listed is None else None)
         if len(self.failed) > len(self.pages) / 2:
             if self.failed.get(self.start) is _ONE_PAGE:
                 raise SourceError(_START, url=self.start, why=_ONE_PAGE)
             raise SourceError(_MANY_FAIL, n=len(self.failed), all=len(self.failed) + len(self.pages))
-        return SourceListing(self._once() | self._kept(), self._fetch)
+        return Listing(self._once() | self._kept(), self._fetch)
 
     async def _fetch(self, page: SourcePage) -> Fetched:
         if page.ref in self.failed:
@@ -173,7 +173,9 @@ class _Visit:
             data = await asyncio.to_thread((self.folder / page.version).read_bytes)
         except OSError as error:  # it has not changed, but its document is wanted anew: the next look reads it
             raise PageError(NOT_NOW, why=type(error).__name__) from error
-        return Fetched(data, self.dates.get(page.ref) or None)
+        # before what was served, which is often the build's
+        date = iso_date((self.listed or {}).get(page.ref, "")) or _day(self.seen.get(page.ref, _Page()).modified)
+        return Fetched(data, date or None)
 
     def _once(self) -> dict[str, SourcePage]:
         """A page at several addresses (with a question, a slash or index.html behind it, or without) counts once: at
@@ -317,23 +319,20 @@ class _Visit:
             raise SourceError(_NONE_OF_IT, url=(emptied or [self.start])[0])
         return found or None
 
-    async def _walk(self, listed: dict[str, str] | None) -> Collection[str]:
+    async def _walk(self) -> Collection[str]:
         """Reads the pages; returns all that the site names."""
-        waiting = deque((url, DEPTH) for url in listed) if listed is not None else deque([(self.start, 0)])
+        waiting = deque([(self.start, 0)] if self.listed is None else [(url, DEPTH) for url in self.listed])
         met = {url for url, _ in waiting}
         delay = min(float(self.robots.crawl_delay(AGENT) or 0), 10.0)
         while waiting:
             url, depth = waiting.popleft()
             if not self._may_be_read(url):
                 continue
-            page = await self._page(url, first=listed is None and depth == 0)
+            page = await self._page(url, first=depth == 0)
             self._bound(len(self.pages) + len(self.failed))
             if page is None:
                 continue
-            if listed is not None:
-                # before what was served, which is often the build's
-                self.dates[url] = iso_date(listed[url]) or self.dates.get(url, "")
-            elif depth < DEPTH:
+            if depth < DEPTH:
                 for link in page.links:
                     if link not in met:
                         met.add(link)
@@ -345,17 +344,9 @@ class _Visit:
 
     async def _page(self, url: str, *, first: bool) -> _Page | None:
         """A page that is there, read or as it was; None for one that is gone, no page, or cannot be had now."""
-        before, known = self.remembered.get(url), self.known.get(url)
-        # due: its reading was stopped, so it is had whole
-        same = before is not None and known is not None and known.version == before.version and known.due_at is None
-        fresh = same and before is not None and before.said != ""  # which an older release did not remember
-        validators = {}
-        if fresh and before is not None:
-            validators = {"If-None-Match": before.etag} if before.etag else {"If-Modified-Since": before.modified}
+        before = self.remembered.get(url)
         try:
-            answer = await self._get(
-                url, {name: value for name, value in validators.items() if value and value.isascii()}
-            )
+            answer = await self._get(url, self._validators(url))
         except AwayError as error:
             if first:
                 raise SourceError(_START, url=url, why=error.said) from error
@@ -380,10 +371,17 @@ class _Visit:
                 raise SourceError(TOO_BIG, n=self.source.most_bytes >> 20)
             await asyncio.to_thread((self.folder / page.version).write_bytes, body)
         self.seen[url] = page
-        if page.modified:
-            self.dates[url] = _day(page.modified)
         self.pages[url] = SourcePage(url, page.version, _name(url, page.suffix), url)
         return page
+
+    def _validators(self, url: str) -> dict[str, str]:
+        """Of a page that is known as it is remembered; else it is had whole."""
+        before, known = self.remembered.get(url, _Page()), self.known.get(url, UNREAD)
+        # due: its reading was stopped; and what was said an older release did not remember
+        if before.version != known.version or known.due_at is not None or before.said == "":
+            return {}
+        name, value = ("If-None-Match", before.etag) if before.etag else ("If-Modified-Since", before.modified)
+        return {name: value} if value and value.isascii() else {}
 
     def _here(self, url: str) -> str:
         """An address of this host by the scheme of the start page: many sites name both."""

@@ -479,18 +479,12 @@ class Memory:
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         if self.half:
             raise SourceError(Text(en="Half of it.", ja="半分だけです。"))
-        yield None if cursor == self.cursor else self
-
-    @property
-    def pages(self) -> Mapping[str, SourcePage]:
-        return {
+        seen = str((self.below, sorted(self.texts.items())))
+        pages = {
             ref: SourcePage(ref, str(hash(text)), ref + self.ending, self.below + ref if self.below else None)
             for ref, text in self.texts.items()
         }
-
-    @property
-    def cursor(self) -> str:
-        return str((self.below, sorted(self.texts.items())))
+        yield None if cursor == seen else Listing(pages, self.fetch, seen)
 
     async def fetch(self, page: SourcePage) -> Fetched:
         self.fetched.append(page.ref)
