@@ -34,10 +34,10 @@ from sqlalchemy import delete, select
 from agent.events import EXTRACTIVE, Answered, Citation, ToolReturned
 from agent.grounding.quantities import squeeze
 from bot.app import Application, running
-from bot.knowledge.content_store import address_of
 from bot.logs import Redactor
 from bot.sources.base import PageFilter
 from bot.sources.sources import NewSource
+from bot.store.contents import address_of
 from bot.store.engine import rows, write
 from bot.store.schema import notices
 from bot.store.turns import TurnStore

@@ -3,7 +3,7 @@ each, its file, the text that is there once with what stands in its place, and t
 PostgreSQL server and its driver. Source: machines.md §2."""
 
 TEXTS, CONTENTS = "tests/bot/store/test_contents.py", "bot/store/contents.py"
-MACHINES, KEPT = "tests/bot/knowledge/test_on_a_server.py", "bot/knowledge/content_store.py"
+MACHINES = "tests/bot/knowledge/test_on_a_server.py"
 MOVED, TRANSFER = "tests/bot/operations/test_server_backup.py", "bot/store/transfer.py"
 FORGOTTEN, RETENTION = "tests/bot/operations/test_retention.py", "bot/operations/retention.py"
 LINKED, ENGINE = "tests/bot/store/test_link.py", "bot/store/engine.py"
@@ -118,8 +118,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Server: a text that was changed is not taken for the document",
-        KEPT,
-        ("if data is None or hashlib.sha256(data).hexdigest() != address:", "if data is None:"),
+        CONTENTS,
+        ("if not found or hashlib.sha256(found[0].data).hexdigest() != address:", "if not found:"),
         (f"{TEXTS}::test_a_text_that_was_changed_is_lost_until_it_is_added_again",),
     ),
     (

@@ -7,6 +7,10 @@ class StoreError(TextError):
     """The database could not do what was asked, and nothing of it was stored."""
 
 
+class ContentLostError(Exception):
+    """The kept Markdown of a document is not there as it was kept."""
+
+
 class LostError(Exception):
     """The thing held by a lease is no longer this owner's: the lease passed and another took it, or it is done
     or gone."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from bot.errors import ContentLostError
 from bot.records import DocumentRow
 from bot.store.contents import Contents
 from bot.store.engine import Engine, on_server
@@ -21,10 +22,6 @@ from retrieval.types import Document, Passage, QAPair, Readers, View
 log = logging.getLogger(__name__)
 
 _AT_ONCE = 10  # texts brought over in a transaction
-
-
-class ContentLostError(Exception):
-    """The kept Markdown of a document is not there as it was kept."""
 
 
 class ContentStore(Protocol):
@@ -104,35 +101,9 @@ class ContentFolder:
                 path.unlink(missing_ok=True)
 
 
-class ContentTable:
-    """The texts in a database on a server."""
-
-    def __init__(self, rows: Contents) -> None:
-        self._rows = rows
-
-    async def put(self, markdown: str) -> str:
-        return address_of(markdown)
-
-    async def read(self, address: str) -> str:
-        data = await self._rows.get(address)
-        if data is None or hashlib.sha256(data).hexdigest() != address:
-            raise ContentLostError(f"its kept Markdown {address} is not in the database, or has been changed")
-        return data.decode()
-
-    async def lost(self, addresses: Collection[str]) -> set[str]:
-        return set(addresses) - await self._rows.whole(addresses)
-
-    async def drop(self, address: str) -> None:
-        await self._rows.drop(address)
-
-    async def drop_all_but(self, addresses: Collection[str]) -> None:
-        for address in await self._rows.there() - set(addresses):
-            await self._rows.drop(address)
-
-
 def content_store(engine: Engine, folder: Path) -> ContentStore:
     """The place of a database's texts: the `folder` of its home, or itself."""
-    return ContentTable(Contents(engine)) if on_server(engine) else ContentFolder(folder)
+    return Contents(engine) if on_server(engine) else ContentFolder(folder)
 
 
 async def bring_over(engine: Engine, folder: Path, addresses: Collection[str]) -> int:
@@ -158,10 +129,6 @@ def _found(kept: ContentFolder, addresses: Collection[str]) -> Iterator[tuple[st
             yield address, kept.data(address)
         except ContentLostError:  # another machine may have it
             continue
-
-
-def address_of(markdown: str) -> str:
-    return hashlib.sha256(markdown.encode()).hexdigest()
 
 
 def document_of(row: DocumentRow, markdown: str, stored: list[Passage]) -> Document:

@@ -14,13 +14,14 @@ from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 from bot.access import Withheld, valid_scope
-from bot.errors import StoreError
+from bot.errors import ContentLostError, StoreError
 from bot.knowledge.collections import StoredDocuments, check_name
-from bot.knowledge.content_store import ContentLostError, ContentStore, address_of, document_of, stored
+from bot.knowledge.content_store import ContentStore, document_of, stored
 from bot.knowledge.pair_documents import WrittenPair, read_pairs, with_pair
 from bot.knowledge.snapshots import Snapshots
 from bot.records import SHORT_ID, DocumentRow
 from bot.store.collections import Collections
+from bot.store.contents import address_of
 from bot.store.documents import Documents
 from bot.store.searches import Searches, failure
 from bot.store.vector_stores import OvertakenError

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.knowledge.content_store import ContentLostError, ContentStore, document_of, stored
+from bot.errors import ContentLostError
+from bot.knowledge.content_store import ContentStore, document_of, stored
 from bot.knowledge.snapshots import uncontested
 from bot.records import DocumentRow
 from bot.store.documents import Documents

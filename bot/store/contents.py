@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from sqlalchemy import ColumnElement, Connection, Executable, delete, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.errors import ContentLostError
 from bot.store.engine import Store, change, insert, rows
 from bot.store.schema import changed_documents, contents, documents
 
@@ -18,25 +19,32 @@ _AT_ONCE = 500  # addresses in a statement
 
 
 class Contents(Store):
-    """The texts of all documents. All raise StoreError."""
+    """The texts of all documents: a `bot.knowledge.content_store.ContentStore`. All raise StoreError."""
 
-    async def get(self, address: str) -> bytes | None:
+    async def put(self, markdown: str) -> str:
+        """Its address: the row itself brings the text."""
+        return address_of(markdown)
+
+    async def read(self, address: str) -> str:
+        """Raises ContentLostError."""
         found = await rows(self._engine, select(contents.c.data).where(contents.c.address == address))
-        return bytes(found[0].data) if found else None
+        if not found or hashlib.sha256(found[0].data).hexdigest() != address:
+            raise ContentLostError(f"its kept Markdown {address} is not in the database, or has been changed")
+        return bytes(found[0].data).decode()
 
     async def there(self) -> set[str]:
         """The addresses of all texts."""
         return {row.address for row in await rows(self._engine, select(contents.c.address))}
 
-    async def whole(self, addresses: Collection[str]) -> set[str]:
-        """Of `addresses` those whose text is there and is still what its address says; the server looks itself."""
-        found: set[str] = set()
+    async def lost(self, addresses: Collection[str]) -> set[str]:
+        """Of `addresses` those whose text is not there, or not what its address says; the server looks itself."""
+        lost = set(addresses)
         same = func.encode(func.sha256(contents.c.data), "hex") == contents.c.address
         wanted = sorted(addresses)
         for at in range(0, len(wanted), _AT_ONCE):
             some = select(contents.c.address).where(contents.c.address.in_(wanted[at : at + _AT_ONCE]), same)
-            found.update(row.address for row in await rows(self._engine, some))
-        return found
+            lost.difference_update(row.address for row in await rows(self._engine, some))
+        return lost
 
     async def bring(self, texts: Mapping[str, bytes]) -> None:
         """Take in texts that rows name already, from a folder; what nobody needs by now is left out."""
@@ -58,12 +66,19 @@ class Contents(Store):
 
         await change(self._engine, drop)
 
+    async def drop_all_but(self, addresses: Collection[str]) -> None:
+        for address in await self.there() - set(addresses):
+            await self.drop(address)
+
+
+def address_of(markdown: str) -> str:
+    return hashlib.sha256(markdown.encode()).hexdigest()
+
 
 async def keep(db: AsyncConnection, address: str, markdown: str) -> None:
     """Inside the transaction that names the text: it is there from now on, and nobody drops it before the end."""
-    data = markdown.encode()
-    assert hashlib.sha256(data).hexdigest() == address
-    await db.execute(_kept(db, address, data))
+    assert address_of(markdown) == address
+    await db.execute(_kept(db, address, markdown.encode()))
 
 
 def _kept(db: AsyncConnection | Connection, address: str, data: bytes) -> Executable:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.knowledge.content_store import ContentFolder, ContentLostError, address_of
+from bot.errors import ContentLostError
+from bot.knowledge.content_store import ContentFolder
+from bot.store.contents import address_of
 
 TEXT = "# 計画\n\nThe harbour plan.\r\n" * 5_000
 

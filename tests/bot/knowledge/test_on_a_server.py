@@ -42,7 +42,7 @@ async def as_versions_before_kept_them(server: Settings) -> dict[str, str]:
     rows, folder = Contents(engine), ContentFolder(server.home / "documents")
     texts = {}
     for address in await rows.there():
-        texts[address] = (await rows.get(address) or b"").decode()
+        texts[address] = await rows.read(address)
         assert await folder.put(texts[address]) == address
     await change(engine, lambda db: db.execute(delete(contents)))
     await engine.dispose()

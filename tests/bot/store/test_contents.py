@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import text, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.knowledge.content_store import ContentLostError, ContentTable, address_of
+from bot.errors import ContentLostError
 from bot.records import DocumentRow
-from bot.store.contents import Contents, keep
+from bot.store.contents import Contents, address_of, keep
 from bot.store.documents import Documents
 from bot.store.engine import change, connect, rows, write
 from bot.store.schema import changed_documents, contents
@@ -34,7 +34,7 @@ def row(name: str, markdown: str) -> DocumentRow:
 
 
 async def test_a_text_comes_with_its_row_and_goes_when_no_row_needs_it(server: AsyncEngine) -> None:
-    documents, kept = Documents(server, "e5"), ContentTable(Contents(server))
+    documents, kept = Documents(server, "e5"), Contents(server)
     address = await kept.put(TEXT)
     with pytest.raises(ContentLostError):
         await kept.read(address)
@@ -58,7 +58,7 @@ async def test_a_text_comes_with_its_row_and_goes_when_no_row_needs_it(server: A
 
 
 async def test_a_text_that_was_changed_is_lost_until_it_is_added_again(server: AsyncEngine) -> None:
-    documents, kept = Documents(server, "e5"), ContentTable(Contents(server))
+    documents, kept = Documents(server, "e5"), Contents(server)
     await documents.commit(row("a.md", TEXT), generation=1, markdown=TEXT)
     await change(server, lambda db: db.execute(update(contents).values(data=b"# Changed")))
     with pytest.raises(ContentLostError):
