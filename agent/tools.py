@@ -38,7 +38,7 @@ _FOUND = Text(en="{n} passage{n:|s} for {queries}", ja="{queries}で {n} 件")
 _NOTHING = Text(en="nothing found for {queries}", ja="{queries}は見つかりませんでした")
 _QUOTED = Text(en="“{query}”", ja="「{query}」")
 _PARTLY = Text(en="; part of the search failed ({branches})", ja="（検索の一部が使えませんでした: {branches}）")
-_BRANCHES = {
+BRANCHES = {
     "dense": Text(en="by meaning", ja="意味検索"),
     "words": Text(en="by words", ja="単語検索"),
     "ngrams": Text(en="by characters", ja="文字検索"),
@@ -332,5 +332,5 @@ def _summary(found: Found, queries: Sequence[str], language: Language) -> str:
     quoted = between.join(_QUOTED.to(language, query=shortened(query)) for query in queries)
     text = (_FOUND if found.hits else _NOTHING).to(language, n=len(found.hits), queries=quoted)
     if found.failed:
-        text += _PARTLY.to(language, branches=", ".join(_BRANCHES[each].to(language) for each in found.failed))
+        text += _PARTLY.to(language, branches=", ".join(BRANCHES[each].to(language) for each in found.failed))
     return text

@@ -21,7 +21,7 @@ from adapters.markdown.events import LABELS, SOURCES, doubt_line, one_line, sour
 from adapters.port import ThreadView, relay
 from adapters.shared.verdicts import VERDICTS
 from adapters.terminal import texts as say
-from adapters.terminal.stdin import Lines, repaired
+from adapters.terminal.stdin import Lines
 from agent.events import (
     Answered,
     Citation,
@@ -40,7 +40,7 @@ from bot.errors import StoreError
 from bot.texts import REASONS, reply_language
 from bot.turns.event_json import as_json as event_json
 from bot.types import Actor, Audience, Feedback, Incoming, Place, StepsShown, Upload, Verdict
-from retrieval.i18n import Language, Text, os_reason
+from retrieval.i18n import Language, Text, os_reason, readable
 from retrieval.loaders.local_files import NotReadError, local_files
 from retrieval.types import TEAM, Passage, RAGToolError
 
@@ -187,7 +187,7 @@ async def ask_once(
     collections: tuple[str, ...] | None = None,
 ) -> Outcome:
     """`kotae ask`: one question in a thread of its own. `failed` when there was no answer at all."""
-    question = repaired(question)
+    question = readable(question)
     await _leftovers(turns)
     message = Incoming(
         place=PASSING,

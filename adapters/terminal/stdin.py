@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from retrieval.i18n import readable
+
 _PART = 65_536  # bytes
 
 
@@ -55,7 +57,7 @@ class Lines:
                 line = input(prompt)
             except EOFError:
                 return None
-            return repaired(line)
+            return readable(line)
         raw = self._line()
         return raw.decode("utf-8-sig", "replace").rstrip("\r\n") if raw else None
 
@@ -68,11 +70,6 @@ class Lines:
         line = bytes(self._read_on[: end + 1] if end >= 0 else self._read_on)
         del self._read_on[: len(line)]
         return line
-
-
-def repaired(text: str) -> str:
-    """Text that the locale could not decode, read as UTF-8 after all; what is not even that becomes U+FFFD."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 async def _in_thread(read: Callable[[], str | None]) -> str | None:

@@ -229,16 +229,8 @@ def _cron(text: str) -> str:
     return " ".join(text.split())
 
 
-def _lower(text: object) -> object:
-    return text.lower() if isinstance(text, str) else text
-
-
-def _upper(text: object) -> object:
-    return text.upper() if isinstance(text, str) else text
-
-
-LOWER = BeforeValidator(_lower)
-UPPER = BeforeValidator(_upper)
+LOWER = BeforeValidator(lambda text: text.lower() if isinstance(text, str) else text)
+UPPER = BeforeValidator(lambda text: text.upper() if isinstance(text, str) else text)
 
 Address = Annotated[str, BeforeValidator(_url), _URL]
 Names = Annotated[tuple[str, ...], BeforeValidator(_list), TEXT]

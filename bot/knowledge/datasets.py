@@ -35,7 +35,6 @@ from bot.types import Upload, Verdict
 from bot.waiting import again_and_again, beside, stopped
 from retrieval.datasets import (
     NAMED,
-    Dataset,
     DatasetError,
     DatasetReading,
     DatasetRow,
@@ -126,10 +125,6 @@ class Datasets:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     # -- what there is ----------------------------------------------------------------------------------------------
-
-    def named(self) -> tuple[Dataset, ...]:
-        """The datasets with a name, in the order of the design."""
-        return tuple(NAMED.values())
 
     async def keep(self, name: str, data: AsyncIterable[bytes]) -> DatasetUpload:
         """Take a csv, tsv, txt, json or jsonl file, at most 200 MiB. It stays until a job with it is done, or it is

@@ -156,7 +156,7 @@ async def test_a_look_shows_rows_before_and_after_cleaning_and_adds_nothing(desk
         assert samples[0].after is not None and samples[0].after.title == "図書館1"
         assert len(await datasets.preview(Upstream("wikipedia_ja"), 999)) == 50
         assert await desk.library.knowledge.generation() == generation
-        assert [dataset.name for dataset in datasets.named()] == ["wikipedia_ja", "cc_news", "livedoor"]
+        assert [*NAMED] == ["wikipedia_ja", "cc_news", "livedoor"]
         with pytest.raises(DatasetError, match="wikipedia_ja, cc_news, livedoor"):
             await datasets.preview(Upstream("wikipedia"))
 

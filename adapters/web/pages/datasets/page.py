@@ -10,7 +10,7 @@ from adapters.web.pages.datasets.jobs import DatasetJobs
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
-from retrieval.datasets import Dataset
+from retrieval.datasets import NAMED, Dataset
 from retrieval.i18n import Text
 
 FILE_BYTES = 25 * 1024 * 1024  # what a browser may send at once (`adapters.web.server.guard.UPLOAD_BYTES`)
@@ -51,7 +51,7 @@ class _Datasets:
         language = self._who.language
         ui.label(_ABOUT.to(language)).classes("kotae-quiet")
         with ui.element("div").classes("kotae-offers"):
-            for dataset in self._site.app.datasets.named():
+            for dataset in NAMED.values():
                 self._offer(dataset)
             self._own()
         self._adding.build()

@@ -13,6 +13,7 @@ from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
+from bot.knowledge.curation import Curator
 from bot.records import DocumentOrder, DocumentRow
 from retrieval.i18n import Language, Text, date_words
 from retrieval.types import EVERYONE, TEAM
@@ -86,15 +87,10 @@ class Acts:
             names = "\n".join(f"・{row.name}" for row in rows[:_NAMED]) + ("\n…" if len(rows) > _NAMED else "")
             if not await confirmed(_SURE.to(language, names=names), _FORGET.to(language), language):
                 return False
-            try:
-                for row in rows:
-                    await self._site.app.curating.forget(self._person, row.id)
-                one = len(rows) == 1
-                text = _FORGOTTEN.to(language, name=rows[0].name) if one else _FORGOTTEN_ALL.to(language, n=len(rows))
-                ui.notify(text, type="positive")
-                return True
-            finally:
-                await self._changed()
+            one = len(rows) == 1
+            text = _FORGOTTEN.to(language, name=rows[0].name) if one else _FORGOTTEN_ALL.to(language, n=len(rows))
+            await self._each(rows, self._site.app.curating.forget, text)
+            return True
         return False
 
     def rescope(self, rows: list[DocumentRow]) -> None:
@@ -112,8 +108,14 @@ class Acts:
                 common.sort(key=lambda scope: (TEAM, EVERYONE).index(scope) if scope in (TEAM, EVERYONE) else -1)
                 chosen = ui.radio({scope: readers_of(scope, self._who) for scope in common})
                 chosen.props(f'aria-label="{SCOPE.to(language)}"').mark("rescope-to")
-                do = buttons(dialog, _RESCOPE, lambda: self._rescope(rows, chosen.value, dialog), language)
-                do.mark("do").bind_enabled_from(chosen, "value", bool)
+
+                async def do() -> None:
+                    with self._ground, saying(language):
+                        dialog.close()
+                        said = _RESCOPED.to(language, readers=readers_of(chosen.value, self._who))
+                        await self._each(rows, partial(curating.rescope, scope=chosen.value), said)
+
+                buttons(dialog, _RESCOPE, do, language).mark("do").bind_enabled_from(chosen, "value", bool)
 
     async def move(self, rows: list[DocumentRow]) -> None:
         """Ask for the collection, and put them there."""
@@ -126,31 +128,22 @@ class Acts:
                 to.props("outlined maxlength=80").mark("move-to")
 
                 async def do() -> None:
-                    await self._move(rows, (to.value or "").strip(), dialog)
+                    into = (to.value or "").strip()
+                    with self._ground, saying(language):
+                        moved = _MOVED.to(language, n=len(rows), name=into)
+                        await self._each(rows, partial(self._site.app.curating.move, collection=into), moved)
+                        dialog.close()
 
                 buttons(dialog, _DO_MOVE, do, language)
 
-    async def _move(self, rows: list[DocumentRow], collection: str, dialog: ui.dialog) -> None:
-        language = self._who.language
-        with self._ground, saying(language):
-            try:
-                for row in rows:
-                    await self._site.app.curating.move(self._person, row.id, collection)
-                ui.notify(_MOVED.to(language, n=len(rows), name=collection), type="positive")
-                dialog.close()
-            finally:
-                await self._changed()
-
-    async def _rescope(self, rows: list[DocumentRow], scope: str, dialog: ui.dialog) -> None:
-        with self._ground, saying(self._who.language):
-            dialog.close()
-            try:
-                for row in rows:
-                    await self._site.app.curating.rescope(self._person, row.id, scope)
-                said = _RESCOPED.to(self._who.language, readers=readers_of(scope, self._who))
-                ui.notify(said, type="positive")
-            finally:
-                await self._changed()
+    async def _each(self, rows: list[DocumentRow], act: Callable[[Curator, str], Awaitable[object]], done: str) -> None:
+        """Do it to each, and say that it is `done`; what was done until something went wrong is shown, too."""
+        try:
+            for row in rows:
+                await act(self._person, row.id)
+            ui.notify(done, type="positive")
+        finally:
+            await self._changed()
 
     async def reindex(self, rows: list[DocumentRow]) -> None:
         language = self._who.language

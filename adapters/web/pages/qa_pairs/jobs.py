@@ -98,8 +98,11 @@ class _Card:
             self._so_far = ui.label().classes("kotae-quiet")
             self._left = ui.label().classes("kotae-warn")
             with ui.row():
-                self._pause = ui.button(_PAUSE.to(language), icon="pause", on_click=self._do_pause)
-                self._resume = ui.button(_RESUME.to(language), icon="play_arrow", on_click=self._do_resume)
+                pairs = jobs.site.app.pairs
+                self._pause = ui.button(_PAUSE.to(language), icon="pause", on_click=lambda: self._do(pairs.pause))
+                self._resume = ui.button(
+                    _RESUME.to(language), icon="play_arrow", on_click=lambda: self._do(pairs.resume)
+                )
                 self._cancel = ui.button(_CANCEL.to(language), icon="close", on_click=self._do_cancel)
                 self._show = ui.button(_SHOW.to(language), icon="list", on_click=self._do_show)
                 buttons = {"pause": self._pause, "resume": self._resume, "cancel": self._cancel, "show": self._show}
@@ -138,22 +141,16 @@ class _Card:
         self._cancel.set_visibility(job.state in _OPEN)
         self._show.set_visibility(bool(job.pairs))
 
-    async def _do_pause(self) -> None:
+    async def _do(self, act: Callable[[str, Reviewer], Awaitable[object]]) -> None:
         with saying(self._jobs.who.language):
-            await self._jobs.site.app.pairs.pause(self._id, await self._standing())
-            await self._jobs.changed()
-
-    async def _do_resume(self) -> None:
-        with saying(self._jobs.who.language):
-            await self._jobs.site.app.pairs.resume(self._id, await self._standing())
+            await act(self._id, await self._standing())
             await self._jobs.changed()
 
     async def _do_cancel(self) -> None:
-        language, job = self._jobs.who.language, self._id
-        with self._jobs.ground, saying(language):
+        language = self._jobs.who.language
+        with self._jobs.ground:
             if await confirmed(_SURE.to(language), _CANCEL.to(language), language):
-                await self._jobs.site.app.pairs.cancel(job, await self._standing())
-                await self._jobs.changed()
+                await self._do(self._jobs.site.app.pairs.cancel)
 
     async def _do_show(self) -> None:
         with saying(self._jobs.who.language):

@@ -8,6 +8,7 @@ from nicegui import ui
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
+from agent.tools import BRANCHES
 from retrieval.i18n import Text
 from retrieval.types import Found, Hit, Mode, RAGToolError
 
@@ -37,11 +38,6 @@ _CHOOSE = Text(en="Answer from this passage", ja="この箇所を回答に使う
 _AROUND = Text(en="Show surrounding chunks", ja="前後のチャンクを表示")
 _AGAIN = Text(en="Hide surrounding chunks", ja="前後のチャンクを隠す")
 _NO_AROUND = Text(en="There are no chunks around it.", ja="前後のチャンクはありません。")
-_BRANCHES = {
-    "dense": Text(en="by meaning", ja="意味検索"),
-    "words": Text(en="by words", ja="単語検索"),
-    "ngrams": Text(en="by characters", ja="文字検索"),
-}
 
 
 class Column:
@@ -80,7 +76,7 @@ class Column:
             )
             ui.label(timing).classes("kotae-quiet")
             if found.failed:
-                names = ("、" if language == "ja" else ", ").join(_BRANCHES[one].to(language) for one in found.failed)
+                names = ("、" if language == "ja" else ", ").join(BRANCHES[one].to(language) for one in found.failed)
                 ui.label(_FAILED.to(language, branches=names)).classes("kotae-bad").props('role="alert"')
             hits = ranked(found, self._mode)
             if not hits:
