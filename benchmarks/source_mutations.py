@@ -472,7 +472,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: half a sitemap is none",
         WEBSITE,
         (
-            "                raise SourceError(_SITEMAP, url=url, why=_reason(error)) from error\n",
+            "                raise SourceError(_SITEMAP, url=url, why=why) from error\n",
             "                continue\n",
         ),
         (f"{SITE}::test_the_sitemap_says_which_pages_there_are",),

@@ -305,7 +305,8 @@ class _Visit:
                 inner, pages = await asyncio.to_thread(_entries, answer.body)
             except (AwayError, ParseError, DefusedXmlException, ValueError, zlib.error) as error:
                 # half a sitemap would have the other half removed
-                raise SourceError(_SITEMAP, url=url, why=_reason(error)) from error
+                why = error.said if isinstance(error, AwayError) else str(error) or type(error).__name__
+                raise SourceError(_SITEMAP, url=url, why=why) from error
             any_there = True
             ours = {page: date for given, date in pages.items() if self._ours(page := self._here(given))}
             self.seen[url] = _Page(version=_NAMED if ours else "", suffix=".xml")
@@ -577,10 +578,6 @@ def _address(url: str, base: str, link: str) -> str:
         if target.startswith(("http://", "https://")):
             return quote(target, safe=":/?&=%#@!$'()*+,;~[]-._")
     return ""
-
-
-def _reason(error: Exception) -> Text | str:
-    return error.said if isinstance(error, AwayError) else str(error) or type(error).__name__
 
 
 def _last_name(url: str, *, query: bool = False) -> str:

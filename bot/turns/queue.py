@@ -153,14 +153,12 @@ class TurnQueue:
         if claimed.id in self._owed:
             return
         try:
-            await self._rows.shown(claimed.id, owner=self.owner, now=self._clock())
+            await self._mark_shown(claimed)
         except StoreError:
             log.warning("a shown answer could not be marked; trying again", extra={"turn": claimed.id}, exc_info=True)
-            self._owed[claimed.id] = lambda: self._shown_at_last(claimed)
-        else:
-            self._let_go(claimed)
+            self._owed[claimed.id] = lambda: self._mark_shown(claimed)
 
-    async def _shown_at_last(self, claimed: Claimed) -> None:
+    async def _mark_shown(self, claimed: Claimed) -> None:
         await self._rows.shown(claimed.id, owner=self.owner, now=self._clock())
         self._let_go(claimed)
 
