@@ -1239,6 +1239,18 @@ MUTATIONS = (
         ("tests/bot/doctor/test_doctor.py::test_an_index_of_another_embedder_is_not_renewed_unasked",),
     ),
     Mutation(
+        "a document whose text is lost comes over in the passages that the old index has",
+        "bot/knowledge/reindex.py",
+        ("            if len(cut) != row.chunks:\n", "            if cut:\n"),
+        ("tests/bot/knowledge/test_reindex.py::test_a_document_whose_text_is_lost_comes_over_as_the_old_store_has_it",),
+    ),
+    Mutation(
+        "a text that is lost comes back with its document",
+        "bot/knowledge/documents.py",
+        ("if known and whole and known.hash == digest:", "if known and known.hash == digest:"),
+        ("tests/bot/knowledge/test_documents.py::test_a_document_whose_kept_text_is_lost_is_added_again",),
+    ),
+    Mutation(
         "a re-index judges what is in its way",
         "bot/knowledge/reindex.py",
         ("                await self._own(left, False)\n", "                pass\n"),

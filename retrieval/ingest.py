@@ -108,14 +108,16 @@ class Ingest:
         version: str,
         progress: Progress | None = None,
         kept: Kept = MappingProxyType({}),
+        cut: Sequence[Chunk] | None = None,
     ) -> int:
         """Write a document whose passages are seen from generation `born` on; returns how many chunks.
 
-        `progress(done, total)` counts chunks. What is `kept` is not embedded. All or nothing: after a failure or a
+        `progress(done, total)` counts chunks. What is `kept` is not embedded. `cut`: its chunks, where it was cut
+        already. All or nothing: after a failure or a
         cancellation none of its points is left. Raises UnreadableError, EmbeddingError or QdrantConnectionError.
         """
         entry = Entry(document, about, version)
-        made = [(entry, chunk) for chunk in await self.prepare(document)]
+        made = [(entry, chunk) for chunk in (await self.prepare(document) if cut is None else cut)]
         async with self._undoing([about.document_id], born), self._writing(born, kept) as write:
             for start in range(0, len(made), _BATCH):
                 await write(made[start : start + _BATCH])
@@ -165,7 +167,7 @@ class Ingest:
     async def _kept(self, document_id: str) -> Kept:
         """In single precision: 5,000 chunks of a large embedder take 60 MB so, and eight times as much as lists."""
         return {
-            embedding_text(one.title, Chunk(one.chunk, one.text, one.headings, one.question)): array("f", vector)
+            embedding_text(one.title, one.as_chunk()): array("f", vector)
             async for one, vector in self._index.vectors(document_id)
         }
 

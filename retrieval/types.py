@@ -131,6 +131,10 @@ class Passage:
         """The name by which people call it: a pair by its question, a page by its title."""
         return self.question or self.title
 
+    def as_chunk(self) -> Chunk:
+        """As it was cut from its document."""
+        return Chunk(self.chunk, self.text, self.headings, self.question)
+
 
 @dataclass(frozen=True, slots=True)
 class SparseVector:

@@ -145,11 +145,12 @@ class KnowledgeBase:
             document: Document | None = None
             while True:
                 known = await self._documents.find(*key)
-                if known and known.hash == digest:
+                whole = known is not None and not await self._kept.lost({known.markdown})
+                if known and whole and known.hash == digest:
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 document = document or await self._loader.load(upload.name, upload.data)
                 row = _row(upload, digest, document, known)
-                if known and _says_the_same(row, known, document.date):
+                if known and whole and _says_the_same(row, known, document.date):
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 async with self._staging(row.id):
                     row = await self._staged(row, document, progress, replaces=known is not None)

@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from retrieval.i18n import Text
 from retrieval.index import Index
 from retrieval.index.stores import Stores
 from retrieval.ingest import Ingest
-from retrieval.types import Document, Passage, RAGToolError, Readers, UnreadableError, View
+from retrieval.types import Chunk, Document, Passage, RAGToolError, Readers, UnreadableError, View
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class Reindex:
             await self._own(target, current != new)
             if old is None and current is not None and current != new:
                 old = opened = await self._open_old(current)
-            copy = _Copy(target, self._ingest(target), old, everything=current == new, touched=touched)
+            copy = _Copy(target, self._ingest(target), old or target, everything=current == new, touched=touched)
             return await uncontested(lambda: self._build(copy, new, progress))
         except BaseException:
             await target.close()
@@ -198,27 +198,33 @@ class Reindex:
         return changed
 
     async def _bring(self, copy: "_Copy", row: DocumentRow) -> bool:
-        """Write a document where the new store does not have it as it should be; False when it cannot be brought."""
+        """Write a document where the new store does not have it as it should be; False when it cannot be brought.
+
+        One whose text is lost or too long for now comes over in the passages that the old store has of it: whoever
+        upgrades could neither go back to that store nor forget the document, since this version cannot open it."""
         about = row.about()
         try:
             document = await self._read(copy, row)
-            if row.id in copy.touched or copy.everything:
-                count = await _there(copy, document, about, row)
-                if count is not None:
-                    copy.done[row.id] = row, count
-                    return True
-                copy.done.pop(row.id, None)
-                await copy.target.discard(row.id)
-            else:
-                await asyncio.to_thread(self._note.add, row.id)
-                copy.touched.add(row.id)
-            count = await copy.ingest.write(document, about, born=row.born, version=row.hash)
+            cut = await copy.ingest.prepare(document)
         except (ContentLostError, UnreadableError) as error:
             if await self._documents.get(row.id) != row:
                 return True  # replaced or forgotten a moment ago
-            log.warning("a document cannot be indexed anew: %s", error)
-            copy.unfit[row.id] = row.name
-            return False
+            log.warning("a document cannot be cut anew: %s", error)
+            document = Document(row.name, "", row.title)
+            cut = [one.as_chunk() for one in await stored(copy.old, row)]
+            if len(cut) != row.chunks:
+                copy.unfit[row.id] = row.name
+                return False
+        if row.id in copy.touched or copy.everything:
+            if await _there(copy, cut, about, row):
+                copy.done[row.id] = row, len(cut)
+                return True
+            copy.done.pop(row.id, None)
+            await copy.target.discard(row.id)
+        else:
+            await asyncio.to_thread(self._note.add, row.id)
+            copy.touched.add(row.id)
+        count = await copy.ingest.write(document, about, born=row.born, version=row.hash, cut=cut)
         copy.done[row.id] = row, count
         copy.written += 1
         return True
@@ -226,16 +232,17 @@ class Reindex:
     async def _read(self, copy: "_Copy", row: DocumentRow) -> Document:
         """The document as it was cut before. Raises ContentLostError."""
         markdown = await self._kept.read(row.markdown)
-        return document_of(row, markdown, await stored(copy.old, row) if copy.old else [])
+        return document_of(row, markdown, await stored(copy.old, row))
 
 
 @dataclass(slots=True)
 class _Copy:
-    """The state of one run. `touched`: documents that may have points in the target. `everything`: all may."""
+    """The state of one run. `old`: the store before it, or the target where there is none. `touched`: documents that
+    may have points in the target. `everything`: all may."""
 
     target: Index
     ingest: Ingest
-    old: Index | None
+    old: Index
     everything: bool
     touched: set[str]
     done: dict[str, tuple[DocumentRow, int]] = field(default_factory=dict)  # as it was brought, its chunks
@@ -256,13 +263,12 @@ def _check(copy: _Copy) -> None:
         )
 
 
-async def _there(copy: _Copy, document: Document, about: Passage, row: DocumentRow) -> int | None:
-    """How many chunks the document has in the new store; None when it is not there as it should be."""
+async def _there(copy: _Copy, cut: Sequence[Chunk], about: Passage, row: DocumentRow) -> bool:
+    """Whether the new store has the document as it should be."""
     wanted = [
-        replace(about, chunk=one.number, text=one.text, headings=one.headings, question=one.question)
-        for one in await copy.ingest.prepare(document)
+        replace(about, chunk=one.number, text=one.text, headings=one.headings, question=one.question) for one in cut
     ]
-    return len(wanted) if wanted == await stored(copy.target, row) else None
+    return wanted == await stored(copy.target, row)
 
 
 class _Note:

@@ -72,6 +72,20 @@ async def test_added_unchanged_replaced_refused(library: Library) -> None:
     assert await library.points() == 1 and library.kept() == [NEW.strip()]
 
 
+async def test_a_document_whose_kept_text_is_lost_is_added_again(library: Library) -> None:
+    first = await library.add("rules.md", OLD)
+    (row,) = await library.documents.listed()
+    kept = library.folder / row.markdown[:2] / f"{row.markdown}.md"
+    text = kept.read_bytes()
+    for again in (OLD, OLD + "\n"):  # the same bytes; others that say the same
+        kept.unlink()
+        verdict = await library.add("rules.md", again)
+        assert (verdict.status, verdict.document_id) == ("replaced", first.document_id)
+        assert kept.read_bytes() == text
+        assert (await library.add("rules.md", again)).status == "unchanged"
+    assert await library.found("harbour plan") == ["The old harbour plan."]
+
+
 async def test_a_replaced_document_embeds_what_has_changed_and_a_reindexed_one_all_of_it(
     tmp_path: Path, loader: Loader
 ) -> None:
