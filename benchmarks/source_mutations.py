@@ -616,6 +616,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TALKS}::test_a_channel_that_becomes_private_narrows_before_the_next_answer",),
     ),
     (
+        "Sources: a folder's change that could not be noted at once is noted later",
+        "bot/sources/sources.py",
+        (
+            "        except StoreError:\n            return False\n",
+            "        except LookupError:\n            return False\n",
+        ),
+        (f"{TESTS}::test_a_change_that_could_not_be_noted_at_once_is_followed_all_the_same",),
+    ),
+    (
         "Sources: a folder is looked at by the machine that has it",
         "bot/sources/sources.py",
         ("not (local and self._store.shared)", "True"),

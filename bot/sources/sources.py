@@ -330,13 +330,21 @@ class Sources:
         self._stirred.clear()
 
     async def _watch(self, source: FollowedSource) -> None:
-        """Have a folder looked at whenever something in it has changed."""
+        """Have a folder looked at whenever something in it has changed, which nobody tells a second time."""
         with suppress(SourceError, StoreError):
             followed = await self._made(source)
             while isinstance(followed, FolderSource):
                 await followed.changed()
-                await self._store.hurry(source.id, self._clock())
+                while not await self._hurried(source):  # noqa: ASYNC110 (no event tells of a database)
+                    await asyncio.sleep(LOOK)
                 self._stirred.set()
+
+    async def _hurried(self, source: FollowedSource) -> bool:
+        try:
+            await self._store.hurry(source.id, self._clock())
+        except StoreError:
+            return False
+        return True
 
     async def _due(self, source: FollowedSource) -> None:
         try:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.errors import StoreError
 from bot.knowledge.curation import NotAllowedError
 from bot.records import AuditRecord
 from bot.sources import git as git_module
@@ -913,6 +914,44 @@ async def test_changes_are_followed_without_a_word(home: Home, kind: str, clock:
         tree.write(a_md="Pier three.")
         await home.sources.resume(EDITOR, "wiki", READERS)
         await until(lambda: there("Pier three.", "Pier two."))
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+class Full(FollowedSources):
+    """On a disk that is full for a while, which is noticed when a change is to be noted."""
+
+    full, refused = True, 0
+
+    async def hurry(self, id: str, now: datetime) -> None:
+        if self.full:
+            self.refused += 1
+            raise StoreError(Text(en="No space left.", ja="空きがありません。"))
+        await super().hurry(id, now)
+
+
+async def test_a_change_that_could_not_be_noted_at_once_is_followed_all_the_same(home: Home, clock: Clock) -> None:
+    tree, library = home.tree("folder"), home.library
+    tree.write(a_md="Pier one.")
+    store = Full(library.engine)
+    sources = Sources(
+        settings(home.folder / "home"), store, library.knowledge, library.documents, owner="me", clock=clock
+    )
+    await sources.add(EDITOR, NewSource("folder", str(tree.path), name="wiki"))
+    watching = asyncio.create_task(sources.watch())
+    try:
+        await until(lambda: library.found("pier"), lambda found: found == ["Pier one."])
+        number = count()
+
+        async def noticed() -> bool:  # as soon as it is watched
+            if not store.refused:
+                tree.write(b_md=f"Pier two, {next(number)}.")
+            return bool(store.refused)
+
+        await until(noticed)
+        store.full = False
+        await until(lambda: library.found("pier"), lambda found: len(found) == 2)
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
