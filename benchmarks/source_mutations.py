@@ -1033,6 +1033,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/store/test_followed.py",),
     ),
     (
+        "Folder: what Kotae keeps in its home is no page of a folder around it",
+        "bot/config/home.py",
+        ("file.inside is None or not _is_kept(given.joinpath(*file.inside), real)", "True"),
+        (f"{TESTS}::test_a_folder_around_the_home_has_none_of_its_texts",),
+    ),
+    (
         "Folder: what changes between two calls is told",
         FOLDER,
         ("self._events = self._events or awatch(", "self._events = awatch("),

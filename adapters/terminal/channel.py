@@ -35,13 +35,14 @@ from agent.events import (
     ToolCalled,
     ToolReturned,
 )
+from bot.config.home import given_files
 from bot.config.settings import Settings
 from bot.errors import StoreError
 from bot.texts import REASONS, reply_language
 from bot.turns.event_json import as_json as event_json
 from bot.types import Actor, Audience, Feedback, Incoming, Place, StepsShown, Upload, Verdict
 from retrieval.i18n import Language, Text, os_reason, readable
-from retrieval.loaders.local_files import NotReadError, local_files
+from retrieval.loaders.local_files import NotReadError
 from retrieval.types import TEAM, Passage, RAGToolError
 
 if TYPE_CHECKING:  # a question that is asked over the socket needs no database
@@ -464,7 +465,7 @@ class Channel:
             self._say(say.WHICH_FILE)
             return
         path = _path(rest)
-        files = await asyncio.to_thread(local_files, path)
+        files = await asyncio.to_thread(given_files, path, self._preferences.home)
         if not files:
             self._say(say.EMPTY_FOLDER, name=_clean(str(path)))
         for file in files:

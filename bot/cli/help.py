@@ -6,6 +6,7 @@ Typer's own words are English. Its help takes some from constants; what it finds
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 import typer
@@ -38,6 +39,23 @@ _MISTAKES = (  # in Typer's English, and in Japanese
 )
 
 
+@cache
+def _frame() -> None:
+    """The words around every help in Japanese, and its texts whole: a table of Rich's cuts off what has no spaces."""
+    from typer import rich_utils  # 0.1 s, for nothing but help
+
+    made = rich_utils._make_rich_text
+
+    def folding(**text: Any) -> Any:
+        folded = made(**text)
+        folded.overflow = "fold"
+        return folded
+
+    if LANGUAGE == "ja":
+        for name, text in (*_HELP_WORDS.items(), ("_make_rich_text", folding)):
+            setattr(rich_utils, name, text)
+
+
 class _InJapanese:
     """Beside a class of Typer's commands: help in Japanese where that is the interface language."""
 
@@ -52,11 +70,10 @@ class _InJapanese:
         return option
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        from typer import rich_utils  # 0.1 s, for nothing but help
-
-        if LANGUAGE == "ja":
-            for name, text in _HELP_WORDS.items():
-                setattr(rich_utils, name, text)
+        _frame()
+        for option in self.get_params(ctx):  # type: ignore[attr-defined]
+            if getattr(option, "is_flag", False):
+                option.metavar = ""  # Typer shows <bool>, as if it took a value
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
 

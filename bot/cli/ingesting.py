@@ -23,20 +23,22 @@ _AT_ONCE = 200  # documents forgotten in one request
 
 
 def ingest(paths: Sequence[Path], collection: str | None, scope: str, *, prune: bool, as_json: bool) -> NoReturn:
-    from retrieval.loaders.local_files import folder_id, local_files
+    from bot.config.home import given_files
+    from retrieval.loaders.local_files import folder_id
 
+    home = settings_or_exit().home
     folders = {path: folder_id(path) for path in paths if os.path.isdir(path)}  # noqa: PTH112 (this raises nothing)
-    given = [(path, folders.get(path), local_files(path)) for path in paths]
+    given = [(path, folders.get(path), given_files(path, home)) for path in paths]
     files = [(file, folder) for _, folder, found in given for file in found]
     if not files:
         complain(_("There are no files.", "ファイルがありません。"), FAILED)
 
-    async def work(home: "Operations | Owner") -> int:
+    async def work(at: "Operations | Owner") -> int:
         read = 0
         with output.progress(quiet=as_json) as show:
             for number, (file, folder) in enumerate(files):
                 show(readable(file.name), number, len(files))
-                verdict = await _add(home, file, collection, scope, folder)
+                verdict = await _add(at, file, collection, scope, folder)
                 read += verdict["status"] != "refused"
                 if as_json:
                     output.print_json(verdict)
@@ -44,7 +46,7 @@ def ingest(paths: Sequence[Path], collection: str | None, scope: str, *, prune: 
                     output.verdict(verdict, LANGUAGE)
         for path, folder, found in given:
             if folder is not None:
-                await _gone(home, path, folder, found, collection, scope, prune=prune, as_json=as_json)
+                await _gone(at, path, folder, found, collection, scope, prune=prune, as_json=as_json)
         return ANSWERED if read else FAILED
 
     with_home(work, changes=True)

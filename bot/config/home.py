@@ -1,4 +1,5 @@
-"""The folder of a home: whether it takes a write now, and that only its owner reads what Kotae keeps in it.
+"""The folder of a home: whether it takes a write now, that only its owner reads what Kotae keeps in it, and that
+nothing of this is taken for a file that somebody has given.
 
 Source: reliability.md R47, R60; chmod(2): a folder without rights for others protects all that is below it.
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 from bot.config.settings import Settings
 from bot.store.inspection import file_of
 from retrieval.i18n import Text
+from retrieval.loaders.local_files import LocalFile, local_files
 
 _BLOCK = b"\0" * 65_536  # what a file system keeps beside a file's name would hide that the disk is full
 _OTHERS = 0o077
@@ -25,8 +27,31 @@ _OURS: Mapping[str, re.Pattern[str]] = {
     "datasets": re.compile(r"[0-9a-f]{32}"),
     "uploads": re.compile(r"[0-9a-f]{32}|\.kotae-.+\.part"),
     "logs": re.compile(r"agent_chat\.log(\.\d+)?|erased|\.kotae-.+\.part"),
+    "sources": re.compile(r"[0-9a-f]{32}\.(git|json)|\.kotae-.+\.part"),
     "vectors": re.compile(r"reindex\.jsonl|\.kotae-.+\.part"),  # and the stores: folders with a lock
 }
+
+_ASIDE = re.compile(r"aside-\d{8}T.+")  # bot/knowledge/set_aside.py
+
+
+def given_files(path: Path, home: Path) -> list[LocalFile]:
+    """`local_files` without what Kotae itself keeps in `home`, which may lie in that folder or around it: the texts of
+    private places are there, too. Blocks."""
+    real, given = Path(os.path.realpath(home)), Path(os.path.realpath(path))
+    files = local_files(path)
+    if not (real.is_relative_to(given) or given.is_relative_to(real)):
+        return files
+    return [file for file in files if file.inside is None or not _is_kept(given.joinpath(*file.inside), real)]
+
+
+def _is_kept(file: Path, home: Path) -> bool:
+    try:
+        top, entry, *_ = file.relative_to(home).parts
+    except (
+        ValueError
+    ):  # it is not in the home, or right in it, where Kotae has nothing that could be read as a document
+        return False
+    return _ASIDE.fullmatch(top) is not None or _is_our_entry(home / top / entry)
 
 
 def probe(home: Path) -> None:
@@ -73,8 +98,11 @@ def _kept(settings: Settings) -> Iterator[Path]:
 
 
 def _is_ours(folder: Path) -> bool:
-    known = _OURS.get(folder.name)
-    if known is None:  # in the place of a file, as Docker makes one to mount it
-        return False
     inside = [path for path in folder.iterdir() if path.name != "lost+found"]
-    return bool(inside) and all(known.fullmatch(path.name) or (path / "lock").is_file() for path in inside)
+    return bool(inside) and all(_is_our_entry(path) for path in inside)
+
+
+def _is_our_entry(path: Path) -> bool:
+    """Whether Kotae has put it into its folder of the home."""
+    known = _OURS.get(path.parent.name)  # none: in the place of a file, as Docker makes one to mount it
+    return known is not None and (known.fullmatch(path.name) is not None or (path / "lock").is_file())

@@ -439,10 +439,8 @@ def _misread(env_file: Path | None) -> list[Text]:
     return [filled(_NO_LINE, file=str(env_file), line=str(one.original.line)) for one in lines if one.error]
 
 
-_WRONG = Text(
-    en="{name} should be {what}; it is “{value}”.", ja="{name} は{what}にしてください（今の値:「{value}」）。"
-)
-_WRONG_SECRET = Text(en="{name} should be {what}.", ja="{name} は{what}にしてください。")
+_WRONG = Text(en="{name} should be {what}; it is “{value}”.", ja="{name} に使える値: {what}（今の値:「{value}」）")
+_WRONG_SECRET = Text(en="{name} should be {what}.", ja="{name} に使える値: {what}")
 _ALSO = Text(
     en="{name} is not set, but {because} is: set both, or neither. It is found at: {where}",
     ja="{because} はありますが {name} がありません。両方を設定するか、どちらも消してください。取得場所: {where}",

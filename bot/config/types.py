@@ -28,11 +28,7 @@ def whole(low: int, high: int) -> Wants:
 
 
 def one_of(*names: str) -> Wants:
-    return Wants(Text(en=_or(names, " or "), ja=_or(names, " か ")))
-
-
-def _or(names: tuple[str, ...], last: str) -> str:
-    return ", ".join(names[:-1]) + last + names[-1]
+    return Wants(Text(en=f"{', '.join(names[:-1])} or {names[-1]}", ja="、".join(names)))
 
 
 _SHARE = Wants(Text(en="a number from 0 to 1", ja="0 から 1 までの数"))

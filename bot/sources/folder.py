@@ -10,6 +10,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
+from bot.config.home import given_files
 from bot.sources.base import (
     MOST_PAGES,
     TOO_MANY,
@@ -26,7 +27,7 @@ from bot.sources.base import (
 )
 from bot.store.followed import FollowedPage
 from retrieval.i18n import Text
-from retrieval.loaders.local_files import LocalFile, NotReadError, local_files
+from retrieval.loaders.local_files import LocalFile, NotReadError
 
 NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
 _UNREADABLE = Text(
@@ -37,9 +38,10 @@ _UNREADABLE = Text(
 class FolderSource:
     """Links are not followed out of it. Pages are read again where their time or size has changed."""
 
-    def __init__(self, path: Path, wanted: PageFilter, *, dated: bool = True) -> None:
-        """`dated`: a file's time is its page's date."""
+    def __init__(self, path: Path, wanted: PageFilter, home: Path, *, dated: bool = True) -> None:
+        """`home`: what Kotae keeps there is no page. `dated`: a file's time is its page's date."""
         self._path = path
+        self._home = home
         self._wanted = wanted
         self._dated = dated
         self._events: AsyncGenerator[object] | None = None
@@ -53,7 +55,7 @@ class FolderSource:
             raise SourceError(NO_FOLDER, path=str(self._path))
         found: dict[str, LocalFile] = {}
         pages: dict[str, SourcePage] = {}
-        for file in local_files(self._path):
+        for file in given_files(self._path, self._home):
             if file.unseen:  # what is in it would seem to be gone
                 raise SourceError(_UNREADABLE, path=shown(str(self._path / file.name)), why=str(file.refusal))
             path = os.fsencode(file.name)

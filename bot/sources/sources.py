@@ -437,7 +437,8 @@ class Sources:
             case "website":
                 return WebsiteSource(source.location, memory=self._file(source, ".json"), private=private)
             case "folder":
-                return FolderSource(self._settings.home / source.location, wanted, dated=options.get("dated", True))
+                home, dated = self._settings.home, options.get("dated", True)
+                return FolderSource(home / source.location, wanted, home, dated=dated)
             case "git":
                 access = GitAccess(self._settings.git_tokens, private=private, local=local)
                 branch, mirror = options.get("branch", ""), self._file(source, ".git")

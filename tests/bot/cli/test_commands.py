@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -243,6 +244,8 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
         return [(one["name"], one["forgotten"]) for one in lines if one["status"] == "gone"]
 
     assert gone(link) == [("a.md", False), ("c.md", False), ("e.md", False)]
+    around = warm("ingest", tmp_path, "--collection", "all", "--json", home=home).lines
+    assert not any(one["name"].startswith(("home/documents/", "home/vectors/")) for one in around)
     said = warm("ingest", folder, "--collection", "port", home=home, LANG="ja_JP.UTF-8")
     assert said.stdout.count("フォルダーになし  ") == 3 and "--prune を付けると削除します" in said.stdout
     empty = tmp_path / "empty"
@@ -413,16 +416,23 @@ def english(text: str) -> list[str]:
     return re.findall(rf"\b(?:{frame})\b|[A-Za-z]*[a-z] [a-z]{{2,}}", re.sub(r"<[^<>]+>", "", text))
 
 
+def letters(text: str) -> Counter[str]:
+    return Counter(re.sub(r"[\s│─╭╮╰╯]", "", text))
+
+
 def test_help_is_japanese_throughout(tmp_path: Path, warm: Warm) -> None:
     paths = list(commands(get_command(cli)))
     assert len(paths) > 20
     for path in paths:
-        done = warm(*path, "--help", LANG="ja_JP.UTF-8", COLUMNS="120", cwd=tmp_path)
+        done, narrow = (
+            warm(*path, "--help", LANG="ja_JP.UTF-8", COLUMNS=columns, cwd=tmp_path) for columns in ("400", "80")
+        )
         usage, *said = done.stdout.strip().splitlines()
         assert done.returncode == 0 and not done.stderr
         assert usage.strip().startswith(f"使い方: kotae {' '.join(path)}".strip()) and "オプション" in usage
         assert english("\n".join(said)) == [], path
-        assert "この説明を表示して終了します。" in done.stdout
+        assert "この説明を表示して終了します。" in done.stdout and "<bool>" not in done.stdout
+        assert letters(narrow.stdout) == letters(done.stdout), path  # nothing is cut off
 
 
 MISTAKES = [

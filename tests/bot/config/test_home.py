@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app import running
-from bot.config.home import probe, readable_by_others, tighten
+from bot.config.home import given_files, probe, readable_by_others, tighten
 from bot.config.settings import Settings
 from bot.logs import Redactor
 from bot.types import Upload
@@ -142,3 +142,20 @@ def test_a_home_that_takes_no_write_is_said(tmp_path: Path) -> None:
             probe(disk.folder)
         disk.leave(2**19)
         probe(disk.folder)
+
+
+@pytest.mark.parametrize("given", ["", "home", "home/documents"])
+def test_what_kotae_keeps_is_no_file_that_somebody_has_given(home: Path, given: str) -> None:
+    entry = "0" * 32
+    kept = ("documents/ab/x.md", "vectors/hash/shard/kotae.json", "vectors/reindex.jsonl", f"sources/{entry}.json")
+    theirs = ("documents/mine.md", "documents/trips/x.md", "notes/ab/x.md", "sample/x.md", "x.md")
+    for name in (*kept, *theirs, "aside-20260101T000000.000000Z/documents/ab/x.md"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("A page.")
+    (home / "link.md").symlink_to(home / "documents/ab/x.md")
+    root = home.parent / given
+    found = {root / file.name for file in given_files(root, home)}
+    assert {path for path in found if path.suffix in (".md", ".json", ".jsonl")} == {
+        home / name for name in theirs if (home / name).is_relative_to(root)
+    }
+    assert [file.name for file in given_files(home / "documents/ab/x.md", home)] == ["x.md"]  # they name it themselves

@@ -97,7 +97,7 @@ async def test_what_changes_during_a_look_is_looked_at_again(home: Home, clock: 
 
 async def test_a_folder_tells_of_what_changes_between_two_calls(home: Home) -> None:
     tree = home.tree("folder")
-    source = FolderSource(tree.path, PageFilter())
+    source = FolderSource(tree.path, PageFilter(), home.folder / "home")
     waiting, number = asyncio.create_task(source.changed()), 0
     while not waiting.done():  # a watch takes a moment to begin
         tree.write(**pages(1, number := number + 1))
@@ -106,6 +106,17 @@ async def test_a_folder_tells_of_what_changes_between_two_calls(home: Home) -> N
     await asyncio.wait_for(source.changed(), 20)
     assert source._events is not None
     await source._events.aclose()
+
+
+async def test_a_folder_around_the_home_has_none_of_its_texts(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(**pages(1))
+    await home.library.knowledge.add(Upload("secret.md", b"A secret.", "docs", "place:slack:T1:C1", "U1"), "en")
+    await home.sources.add(EDITOR, NewSource("folder", str(home.folder), name="all"))
+    for _ in range(2):  # what the first has added is no page of the second
+        await home.sync("all")
+        pages_there = [row.name for row in await home.library.documents.listed(READERS) if row.name.endswith(".md")]
+        assert pages_there == ["trees/wiki/page0.md"]
 
 
 async def test_a_damaged_mirror_is_made_anew(home: Home) -> None:
