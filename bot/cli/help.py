@@ -44,7 +44,7 @@ def _frame() -> None:
     """The words around every help in Japanese, and its texts whole: a table of Rich's cuts off what has no spaces."""
     from typer import rich_utils  # 0.1 s, for nothing but help
 
-    made = rich_utils._make_rich_text
+    made: Callable[..., Any] = rich_utils._make_rich_text
 
     def folding(**text: Any) -> Any:
         folded = made(**text)

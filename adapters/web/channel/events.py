@@ -18,7 +18,9 @@ _MENTION = re.compile(
     rf"(?<![A-Za-z0-9._%+\-])[@＠]{_NAME}(?![A-Za-z0-9_\-]|\.[A-Za-z])(?:さん|くん|君|ちゃん)?[ \t\u3000]*[、,，:："
     rf"]?[ \t\u3000]*"
 )
-_COMMAND = re.compile(r"[/／](?P<what>kotae|ingest)(?![\w-])\s*(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
+_COMMAND = re.compile(  # also after the mention that stands in the field
+    rf"(?:{_MENTION.pattern})?[/／](?P<what>kotae|ingest)(?![\w-])\s*(?P<rest>.*)", re.DOTALL | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

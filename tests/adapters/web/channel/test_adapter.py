@@ -62,6 +62,9 @@ def test_a_command_is_typed_by_its_name() -> None:
     assert command("／kotae　設定") == Typed("kotae", "設定", "")
     assert command("/kotae") == Typed("kotae", "", "")
     assert command("/ingest Some\ntext") == Typed("ingest", "", "Some\ntext")
+    assert command("@kotae /kotae help") == Typed("kotae", "help", "")
+    assert command("＠kotae、／ingest 本文") == Typed("ingest", "", "本文")
+    assert command("@kotae what does /kotae help list?") is None and command("@aki /kotae help") is None
     assert command("/kotaeru") is None and command("see /ingest") is None
 
 
