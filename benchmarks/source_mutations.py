@@ -1034,7 +1034,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     ),
     (
         "Folder: what Kotae keeps in its home is no page of a folder around it",
-        "bot/config/home.py",
+        "bot/config/own_files.py",
         ("file.inside is None or not _is_kept(given.joinpath(*file.inside), real)", "True"),
         (f"{TESTS}::test_a_folder_around_the_home_has_none_of_its_texts",),
     ),

@@ -1,5 +1,5 @@
 """`python -m bot` is the `kotae` command."""
 
-from bot.cli.commands import main
+from bot.cli import main
 
 main()

@@ -35,7 +35,7 @@ from agent.events import (
     ToolCalled,
     ToolReturned,
 )
-from bot.config.home import given_files
+from bot.config.own_files import given_files
 from bot.config.settings import Settings
 from bot.errors import StoreError
 from bot.texts import REASONS, reply_language

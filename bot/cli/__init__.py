@@ -3,6 +3,9 @@
 
 def main() -> None:
     """Run the command line; it is loaded here, so that its parts can be imported alone."""
-    from bot.cli.commands import main as run
+    try:
+        from bot.cli.commands import main as run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while it is loaded; afterwards bot/cli/help.py sees to it
+        raise SystemExit(130) from None

@@ -23,7 +23,7 @@ _AT_ONCE = 200  # documents forgotten in one request
 
 
 def ingest(paths: Sequence[Path], collection: str | None, scope: str, *, prune: bool, as_json: bool) -> NoReturn:
-    from bot.config.home import given_files
+    from bot.config.own_files import given_files
     from retrieval.loaders.local_files import folder_id
 
     home = settings_or_exit().home

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from watchfiles import awatch
 
-from bot.config.home import given_files
+from bot.config.own_files import given_files
 from bot.sources.base import (
     MOST_PAGES,
     TOO_MANY,

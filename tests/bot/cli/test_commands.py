@@ -244,8 +244,6 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
         return [(one["name"], one["forgotten"]) for one in lines if one["status"] == "gone"]
 
     assert gone(link) == [("a.md", False), ("c.md", False), ("e.md", False)]
-    around = warm("ingest", tmp_path, "--collection", "all", "--json", home=home).lines
-    assert not any(one["name"].startswith(("home/documents/", "home/vectors/")) for one in around)
     said = warm("ingest", folder, "--collection", "port", home=home, LANG="ja_JP.UTF-8")
     assert said.stdout.count("フォルダーになし  ") == 3 and "--prune を付けると削除します" in said.stdout
     empty = tmp_path / "empty"
@@ -263,6 +261,8 @@ def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tm
         *(("port", "everyone", f"{name}.md") for name in "abcde"),
         *(("port", "team", f"{name}.md") for name in ("b", "d", "f", "only")),
     ]
+    around = warm("ingest", tmp_path, "--collection", "all", "--json", home=home).lines
+    assert not any(one["name"].startswith(("home/documents/", "home/vectors/")) for one in around)
 
 
 def test_what_may_not_be_read_has_its_own_verdict(tmp_path: Path) -> None:
@@ -463,6 +463,25 @@ def test_what_is_mistyped_is_said_in_the_language_of_the_interface(
     spoken = warm(*arguments, LANG="ja_JP.UTF-8", cwd=tmp_path).complaint(2)
     assert japanese in spoken and english(re.sub(r"kotae( [a-z]+)? --help", "", spoken)) == []
     assert in_english in warm(*arguments, cwd=tmp_path).complaint(2) and list(tmp_path.iterdir()) == []
+
+
+_PRESSED = """
+import os, runpy, signal, sys
+
+class Pressed:
+    def find_spec(self, name, *more):
+        if name == "bot.config.settings":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed())
+runpy.run_module("bot", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_it_is_loaded_ends_it_without_a_word(tmp_path: Path) -> None:
+    run = [sys.executable, "-c", _PRESSED]
+    done = subprocess.run(run, env=environment(tmp_path), cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_plain_terminals_get_question_marks_and_escapes(sample_home: Path) -> None:

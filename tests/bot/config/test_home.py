@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.app import running
-from bot.config.home import given_files, probe, readable_by_others, tighten
+from bot.config.home import probe, readable_by_others, tighten
+from bot.config.own_files import given_files
 from bot.config.settings import Settings
 from bot.logs import Redactor
 from bot.types import Upload
