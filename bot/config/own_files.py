@@ -1,4 +1,4 @@
-"""What Kotae keeps in its home, by name, and that none of it is taken for a file that somebody has given.
+"""Kotae's own entries in its home, by name: none of them is taken for a file that somebody has given.
 
 It is imported where a command starts, so that it loads nothing heavy.
 """
@@ -26,8 +26,10 @@ _ASIDE = re.compile(r"aside-\d{8}T.+")  # bot/knowledge/set_aside.py
 def given_files(path: Path, home: Path) -> list[LocalFile]:
     """`local_files` without what Kotae itself keeps in `home`, which may lie in that folder or around it: the texts of
     private places are there, too. Blocks."""
-    real, given = Path(os.path.realpath(home)), Path(os.path.realpath(path))
     files = local_files(path)
+    if not os.path.isdir(path):  # noqa: PTH112 (raises nothing; a file is their own choice)
+        return files
+    real, given = Path(os.path.realpath(home)), Path(os.path.realpath(path))
     if not (real.is_relative_to(given) or given.is_relative_to(real)):
         return files
     return [file for file in files if file.inside is None or not _is_kept(given.joinpath(*file.inside), real)]

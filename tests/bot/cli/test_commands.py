@@ -320,7 +320,7 @@ def test_all_wrong_settings_are_named_at_once(tmp_path: Path) -> None:
     assert all(name in said for name in ("KOTAE_SEARCH_LIMIT", "KOTAE_FUSION", "SLACK_APP_TOKEN"))
     assert "canary" not in said and not (tmp_path / "home").exists()
     spoken = kotae("documents", home=tmp_path / "home", LANG="ja_JP.UTF-8", **wrong).complaint(2)
-    assert "KOTAE_FUSION は" in spoken
+    assert "KOTAE_FUSION に使える値: dbsf、rrf（" in spoken
 
 
 def test_one_server_and_one_collection_are_lists_too(tmp_path: Path) -> None:
