@@ -1127,7 +1127,7 @@ MUTATIONS = (
     Mutation(
         "the frame of every help is in the language of the interface",
         "bot/cli/help.py",
-        ("                setattr(rich_utils, name, text)\n", "                pass\n"),
+        ("            setattr(rich_utils, name, text)\n", "            pass\n"),
         ("tests/bot/cli/test_commands.py::test_help_is_japanese_throughout",),
     ),
     Mutation(
