@@ -113,8 +113,8 @@ class Ingest:
         """Write a document whose passages are seen from generation `born` on; returns how many chunks.
 
         `progress(done, total)` counts chunks. What is `kept` is not embedded. `cut`: its chunks, where it was cut
-        already. All or nothing: after a failure or a
-        cancellation none of its points is left. Raises UnreadableError, EmbeddingError or QdrantConnectionError.
+        already. All or nothing: after a failure or a cancellation none of its points is left. Raises UnreadableError,
+        EmbeddingError or QdrantConnectionError.
         """
         entry = Entry(document, about, version)
         made = [(entry, chunk) for chunk in (await self.prepare(document) if cut is None else cut)]
