@@ -2,6 +2,7 @@
 application's time."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from bot.store.web_messages import Messages
 from bot.types import PUBLIC, Place
 from migrations import upgrade
 from retrieval.types import Readers
+
+log = logging.getLogger(__name__)
 
 TERMINAL = Place("terminal", "local", "terminal")
 _RECENT = 20
@@ -70,7 +73,9 @@ async def database(settings: Settings) -> AsyncIterator[Database]:
     collections, signals = Collections(engine), Signals(engine)
     try:
         await require_sessions(engine)
-        await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
+        done = await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
+        if done.backup:
+            log.warning("the database was upgraded to %s; a copy from before: %s", done.after, done.backup)
         yield Database(
             engine=engine,
             documents=Documents(engine, embedder=""),

@@ -29,6 +29,7 @@ from bot.cli.runtime import (
     do,
     finish,
     log_to_stderr,
+    path_of,
     settings_or_exit,
     show,
     with_database,
@@ -288,9 +289,7 @@ def _readable(names: list[str] | None) -> tuple[str, ...] | None:
     )
 )
 def ingest(
-    paths: Annotated[
-        list[Path], typer.Argument(readable=False, help=_("Files and folders.", "ファイルやフォルダーです。"))
-    ],
+    paths: Annotated[list[str], typer.Argument(help=_("Files and folders.", "ファイルやフォルダーです。"))],
     collection: InCollection = None,
     scope: InScope = TEAM,
     prune: Annotated[
@@ -305,7 +304,8 @@ def ingest(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    ingesting.ingest(paths, collection and readable(collection), scope, prune=prune, as_json=as_json)
+    given = [*map(path_of, paths)]
+    ingesting.ingest(given, collection and readable(collection), scope, prune=prune, as_json=as_json)
 
 
 @cli.command(help=_("Search the documents.", "文書を検索します。"))

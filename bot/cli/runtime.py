@@ -255,6 +255,14 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
     raise typer.Exit(status)
 
 
+def path_of(text: str) -> Path:
+    """A path that was typed; complains of an empty one, as of a shell's variable that is not set: `Path` takes it for
+    the folder one is in."""
+    if not text:
+        complain(words("The path is empty.", "パスが空です。"), USAGE)
+    return Path(text)
+
+
 def complain(text: str, status: int) -> NoReturn:
     print(f"kotae: {text}", file=sys.stderr)
     raise typer.Exit(status)

@@ -7,7 +7,7 @@ import typer
 
 from bot.cli import output
 from bot.cli.help import Commands
-from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, AsJson, InScope, complain, do, show, with_home
+from bot.cli.runtime import ANSWERED, FAILED, LANGUAGE, USAGE, AsJson, InScope, complain, do, path_of, show, with_home
 from bot.cli.runtime import words as _
 from bot.views import Json
 from retrieval.i18n import Text, readable
@@ -105,9 +105,7 @@ def add(
         )
     where = readable(location)
     if kind == "folder":
-        from pathlib import Path
-
-        where = str(Path(os.path.expanduser(where)).absolute())  # noqa: PTH111 (the bot may run elsewhere)
+        where = str(path_of(os.path.expanduser(where)).absolute())  # noqa: PTH111 (the bot may run elsewhere)
 
     async def work(home: "Operations | Owner") -> int:
         from bot.cli.remote import Owner

@@ -26,6 +26,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import migrations
 from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
+from bot.config.settings import Settings
+from bot.database import database
 from bot.records import AuditRecord, BotMessage, DocumentRow, ProgramToken
 from bot.store.asks import Asks, PersonAsk
 from bot.store.channel_settings import ChannelSettings
@@ -488,3 +490,15 @@ def make_golden() -> None:
 
 if __name__ == "__main__":
     make_golden()
+
+
+async def test_whoever_opens_an_older_database_is_told_of_the_copy(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings.model_validate({"KOTAE_HOME": str(tmp_path)})
+    migrations.upgrade(settings.database_url, to="0011")
+    for _ in range(2):
+        async with database(settings):
+            (copy,) = backups(tmp_path / "kotae.db")
+    (told,) = [record.getMessage() for record in caplog.records if "upgraded" in record.message]
+    assert str(copy) in told and HEAD in told

@@ -305,6 +305,8 @@ def test_what_may_not_be_read_has_its_own_verdict(tmp_path: Path) -> None:
         (["collections", "merge", "nope", "sample"], "nope"),
         (["ingest", "README.md", "--scope", "nope"], "nope"),
         (["source", "add", "folder", ".", "--scope", "nope"], "nope"),
+        (["source", "add", "folder", ""], "empty"),
+        (["ingest", "README.md", ""], "empty"),
     ],
 )
 def test_what_cannot_be_is_status_2_and_says_why(
