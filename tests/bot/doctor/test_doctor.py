@@ -320,7 +320,7 @@ async def test_a_file_in_the_folders_place(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KOTAE_HOME", str(tmp_path / "file" / below))
     findings = await diagnose(env_file=None)
-    expect(findings, "fault", "KOTAE_HOME should be a folder", "フォルダーにして")
+    expect(findings, "fault", "KOTAE_HOME should be a folder", "KOTAE_HOME に使える値: フォルダー")
     assert status(findings) == 2
 
 
