@@ -49,12 +49,6 @@ _ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$|(?<=[)\]*\0])\{:[^{}\n
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\]\n]*)\](?:\((?P<src>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+[\"'][^)]*[\"'])?\s*\)|\[[^\]\n]*\])"
 )
-_DEFINITION = re.compile(
-    r"^ {0,3}\[(?P<label>[^\[\]\n^][^\[\]\n]*)\]:[ \t]*\n?[ \t]*<?(?P<address>(?=[^\s<>]*[/.#:])[^\s<>]++)>?"
-    r"(?:[ \t]*\n?[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*(?:\n|\Z)",
-    re.MULTILINE,
-)
-_REFERRING = re.compile(r"(?<![\]\\])\[(?P<text>(?:[^\[\]]|\[[^\[\]]*\])+)\](?:\[(?P<label>[^\[\]\n]*)\])?(?![\[(])")
 _WORDLESS_LINK = re.compile(r"(?<!!)\[\s*\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*[^()]*\)")
 _EMPTY_LINK = re.compile(
     r"(?<!!)\[(?P<text>[^\[\]\n]*)\]\(\s*(?:(?:javascript|data|vbscript|file):[^()]*(?:\([^()]*\)[^()]*)*)?\s*\)", re.I
@@ -105,7 +99,7 @@ def tidy(text: str) -> str:
     text = _CODE.sub(hide, text.replace("\0", ""))
     for silent in (_COMMENT, _SILENT, _READING, _HIDDEN):
         text = silent.sub("", text)
-    text = _SHORT_CODE.sub(_short_code, _linked(text, stash))
+    text = _SHORT_CODE.sub(_short_code, text)
     text = _ADMONITION.sub(_box, _MODULE.sub("", text))
     text = "\n".join(_out_of_boxes(text.split("\n"), stash))
     text = _WIKI_LINK.sub(lambda link: link["text"], _MARKED_BOX.sub(_box, text))
@@ -115,23 +109,6 @@ def tidy(text: str) -> str:
     text = html.unescape(_TAG.sub(_tag, _without_components(text)))
     text = tidy_images(text)
     return _STASHED.sub(lambda found: stash[int(found[1])] if int(found[1]) < len(stash) else "", text)
-
-
-def _linked(text: str, stash: Sequence[str]) -> str:
-    """With the address of each link where the link is (`[text][label]`, `[label]`): what is defined at the end of a
-    page stands in another passage of it. `stash`: code by number."""
-
-    def key(label: str) -> str:
-        code = _STASHED.sub(lambda found: stash[int(found[1])] if int(found[1]) < len(stash) else "", label)
-        return " ".join(code.split()).casefold()
-
-    defined = {key(found["label"]): found["address"] for found in reversed(list(_DEFINITION.finditer(text)))}
-
-    def link(found: re.Match[str]) -> str:
-        address = defined.get(key(found["label"] or found["text"]))
-        return f"[{found['text']}]({address})" if address else found.group()
-
-    return _REFERRING.sub(link, _DEFINITION.sub("", text)) if defined else text
 
 
 def tidy_images(text: str) -> str:

@@ -55,13 +55,6 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
         ("[本文](https://example.com/x) [同じ][ref]", "[本文](https://example.com/x) [同じ][ref]"),
         ("[bad](javascript:alert(1)) [none]()", "bad none"),
         (
-            "See [the Guide][g], [Rules] or [`x` now][], not [a].\n\n[g]:\n  <https://e.test/g> 'T'\n[rules]: r.md#top\n"
-            "[`x` now]: https://e.test/x\n[^1]: A note.\n[memo]: none",
-            "See [the Guide](https://e.test/g), [Rules](r.md#top) or [`x` now](https://e.test/x), not [a].\n\n"
-            "[^1]: A note.\n[memo]: none",
-        ),
-        ("[bad] ![wall](no) `[g]`\n\n[bad]: javascript:alert(1)\n[g]: /g", "bad wall `[g]`\n\n"),
-        (
             "import Tabs from '@theme/Tabs';\nimport './a.css'\n\nimport it from here, then stop.",
             "\n\n\nimport it from here, then stop.",
         ),
