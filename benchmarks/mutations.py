@@ -1247,7 +1247,7 @@ MUTATIONS = (
     Mutation(
         "a text that is lost comes back with its document",
         "bot/knowledge/documents.py",
-        ("if known and whole and known.hash == digest:", "if known and known.hash == digest:"),
+        ("if known and known.hash == digest and await self._whole(known):", "if known and known.hash == digest:"),
         ("tests/bot/knowledge/test_documents.py::test_a_document_whose_kept_text_is_lost_is_added_again",),
     ),
     Mutation(
@@ -2607,8 +2607,8 @@ MUTATIONS = (
     ),
     Mutation(
         "what a platform tells once is tried until the database takes it",
-        "adapters/shared/tasks.py",
-        ("            log.error(\"what a platform told us could not be stored; trying again: %s\", error)\n", "            raise\n"),
+        "bot/waiting.py",
+        ("            log.error(\"what is told only once could not be stored; trying again: %s\", error)\n", "            raise\n"),
         (f"{CONFORMANCE}::test_what_a_platform_tells_once_is_not_lost_while_the_database_takes_nothing",),
     ),
     Mutation(

@@ -619,8 +619,8 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: a folder's change that could not be noted at once is noted later",
         "bot/sources/sources.py",
         (
-            "        except StoreError:\n            return False\n",
-            "        except LookupError:\n            return False\n",
+            "await until_stored(lambda: self._store.hurry(source.id, self._clock()))",
+            "await self._store.hurry(source.id, self._clock())",
         ),
         (f"{TESTS}::test_a_change_that_could_not_be_noted_at_once_is_followed_all_the_same",),
     ),
@@ -1071,7 +1071,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a site that is built anew says what it said",
         "bot/knowledge/documents.py",
-        ("if known and whole and _says_the_same(row, known, document.date):", "if False:"),
+        ("if known and _says_the_same(row, known, document.date) and await self._whole(known):", "if False:"),
         (f"{SITE}::test_a_site_that_is_built_anew_says_what_it_said",),
     ),
     (

@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 Sleep = Callable[[float], Awaitable[None]]
 
+_LONGEST_WAIT = 5.0  # seconds between tries to store something
+
 
 async def stopped(*tasks: "asyncio.Future[Any]") -> None:
     """Cancel these, and wait until they have ended; what they raise is theirs."""
@@ -60,6 +62,20 @@ async def again_and_again(
                 log.log(level, "%s; trying again", trouble, exc_info=True)
             failed = type(error)
         await sleep(seconds)
+
+
+async def until_stored(work: Callable[[], Awaitable[object]]) -> None:
+    """Try until the database takes it, for as long as the process lives: what nobody tells a second time. `work` may
+    be begun again after a StoreError."""
+    wait = 0.5
+    while True:
+        try:
+            await work()
+            return
+        except StoreError as error:
+            log.error("what is told only once could not be stored; trying again: %s", error)
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, _LONGEST_WAIT)
 
 
 async def sleep_unless(event: asyncio.Event, seconds: float, sleep: Sleep = asyncio.sleep) -> None:

@@ -61,14 +61,13 @@ from adapters.port import PostError, as_lookup
 from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import Named, find
 from adapters.shared.follow_ups import is_follow_up, says_something
-from adapters.shared.tasks import until_stored
 from adapters.shared.turns import RunningTurns
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Place, Post, Preferences, Recipient
-from bot.waiting import Sleep, beside, stopped
+from bot.waiting import Sleep, beside, stopped, until_stored
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)

@@ -2,15 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
-from bot.errors import StoreError
 from bot.waiting import stopped
 
 log = logging.getLogger(__name__)
-
-LONGEST_WAIT = 5.0  # seconds between tries to store something
 
 
 class Tasks:
@@ -36,17 +33,3 @@ class Tasks:
         if self._running:
             await asyncio.wait(self._running, timeout=seconds)
         await stopped(*self._running)
-
-
-async def until_stored(work: Callable[[], Awaitable[object]]) -> None:
-    """Try until the database takes it, for as long as the process lives: what a platform tells us only once. `work` may
-    be begun again after a StoreError."""
-    wait = 0.5
-    while True:
-        try:
-            await work()
-            return
-        except StoreError as error:
-            log.error("what a platform told us could not be stored; trying again: %s", error)
-        await asyncio.sleep(wait)
-        wait = min(2 * wait, LONGEST_WAIT)

@@ -21,7 +21,6 @@ from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.rate_limit import Limit
-from adapters.shared.tasks import until_stored
 from adapters.shared.turns import RunningTurns
 from adapters.slack import commands, digest, feedback, home, ingestion
 from adapters.slack.audience import Places
@@ -60,7 +59,7 @@ from bot.config.settings import SlackSettings
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient, Stopped
-from bot.waiting import beside, stopped
+from bot.waiting import beside, stopped, until_stored
 from retrieval.i18n import Language, Text, filled
 
 log = logging.getLogger(__name__)

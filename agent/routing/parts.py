@@ -12,9 +12,9 @@ from itertools import chain
 
 from agent.routing.follow_up import leans, says_little
 from agent.routing.patterns import words
-from agent.routing.router import asks_what, requests
+from agent.routing.router import asks_what, begins_asking, requests
 from agent.segmentation import without_mark
-from retrieval.text import normalise, sentences
+from retrieval.text import sentences
 
 _ENOUGH = 3  # words about a subject that a further question has to say: with two it may go on from the one before it,
 # as the password does from the Wi-Fi
@@ -56,11 +56,7 @@ def _own(piece: str) -> str:
 
 
 def _asks(piece: str) -> bool:
-    return piece.endswith(("?", "？")) or asks_what(piece) or requests(piece) or _begins(piece)
-
-
-def _begins(piece: str) -> bool:
-    return words("asks_first").match(normalise(piece)) is not None
+    return piece.endswith(("?", "？")) or asks_what(piece) or requests(piece) or begins_asking(piece)
 
 
 def _goes_on(piece: str) -> bool:

@@ -61,6 +61,11 @@ def asks_what(message: str) -> bool:
     return any(words(kind).search(text) for kind in ("asks_which", "asks_when", "asks_time", "asks_figure"))
 
 
+def begins_asking(sentence: str) -> bool:
+    """Whether the first word of a sentence asks."""
+    return words("asks_first").match(normalise(sentence)) is not None
+
+
 def requests(message: str) -> bool:
     """Whether a sentence of a message asks for something to be told, without a question mark, too."""
     return any(words("requests").match(normalise(_opened(one))) for one in sentences(message))
@@ -81,17 +86,16 @@ def asked_in(message: str) -> tuple[str, str]:
     """The sentences of a long message that ask, and the end of all else in it: a mail that is passed on, a log that was
     pasted. All of a short one, of one that asks in each of its sentences, and of one that asks in none."""
     said = sentences(message) if len(message) > _LONG else []
-    asks = [one for one in said if one.endswith(("?", "？")) or requests(one) or _begins_asking(one)]
+    asks = [one for one in said if one.endswith(("?", "？")) or requests(one) or _asks_unmarked(one)]
     if not asks or len(asks) == len(said):
         return message, ""
     return " ".join(asks), " ".join(one for one in said if one not in asks)[-_LONG:]
 
 
-def _begins_asking(sentence: str) -> bool:
+def _asks_unmarked(sentence: str) -> bool:
     """Whether it is a question without its mark: "Which form do I need.", 「どこに出せばいいですか。」; "When I was
     there, it was closed." is none."""
-    asks = words("asks_first").match(normalise(sentence)) is not None
-    return asks and (asks_what(sentence) or sentence.endswith(("か。", "か")))
+    return begins_asking(sentence) and (asks_what(sentence) or sentence.endswith(("か。", "か")))
 
 
 def _opened(sentence: str) -> str:

@@ -145,12 +145,11 @@ class KnowledgeBase:
             document: Document | None = None
             while True:
                 known = await self._documents.find(*key)
-                whole = known is not None and not await self._kept.lost({known.markdown})
-                if known and whole and known.hash == digest:
+                if known and known.hash == digest and await self._whole(known):
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 document = document or await self._loader.load(upload.name, upload.data)
                 row = _row(upload, digest, document, known)
-                if known and whole and _says_the_same(row, known, document.date):
+                if known and _says_the_same(row, known, document.date) and await self._whole(known):
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
                 async with self._staging(row.id):
                     row = await self._staged(row, document, progress, replaces=known is not None)
@@ -262,6 +261,10 @@ class KnowledgeBase:
         """Gone from every search at once; False when there is no such document. Its words go from what was said, too,
         unless it went `at_source`: then answers that rest on it say so."""
         return bool(await self._shelves.forget(document_id, at_source=at_source))
+
+    async def _whole(self, row: DocumentRow) -> bool:
+        """Whether its kept text is there as it was kept."""
+        return not await self._kept.lost({row.markdown})
 
     async def as_cited(self, address: str) -> str | None:
         """A document as it was when it was cited, by the address that was noted; None: that is lost."""

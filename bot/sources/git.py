@@ -13,7 +13,7 @@ import shutil
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote as quoted
 from urllib.parse import SplitResult, quote, urlsplit
@@ -95,7 +95,7 @@ class GitBounds:
     memory: int = 2**29
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GitSource:
     """One branch; `branch` empty: the repository's own choice. `mirror`: a folder of its own, that may be lost."""
 
@@ -107,7 +107,7 @@ class GitSource:
     access: GitAccess
     bounds: GitBounds = GitBounds()
 
-    @property
+    @cached_property
     def _git(self) -> "_Git":
         return _Git(self.mirror, check_location(self.location, local=self.access.local), self.access, self.bounds)
 

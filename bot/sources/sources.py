@@ -34,7 +34,7 @@ from bot.sources.website import WebsiteSource, check_address
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
 from bot.types import Actor, Place
-from bot.waiting import again_and_again, beside, sleep_unless, stopped
+from bot.waiting import again_and_again, beside, sleep_unless, stopped, until_stored
 from retrieval.i18n import Text, TextError
 from retrieval.types import TEAM, RAGToolError, Readers
 
@@ -335,16 +335,8 @@ class Sources:
             followed = await self._made(source)
             while isinstance(followed, FolderSource):
                 await followed.changed()
-                while not await self._hurried(source):  # noqa: ASYNC110 (no event tells of a database)
-                    await asyncio.sleep(LOOK)
+                await until_stored(lambda: self._store.hurry(source.id, self._clock()))
                 self._stirred.set()
-
-    async def _hurried(self, source: FollowedSource) -> bool:
-        try:
-            await self._store.hurry(source.id, self._clock())
-        except StoreError:
-            return False
-        return True
 
     async def _due(self, source: FollowedSource) -> None:
         try:

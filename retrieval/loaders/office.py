@@ -201,11 +201,11 @@ def _converted(markdown: str) -> str:
 def _with_names(table: re.Match[str]) -> str:
     """Word does not say which row names the columns, nor do many pages: the first of a table does where it looks like
     names. In a form each name stands beside its value, in two or four columns: there the first row has to differ."""
-    first, *rows = ([cell.strip() for cell in _CELL.split(row)[1:-1]] for row in table["table"].split("\n"))
+    lines = table["table"].split("\n")
+    first, *rows = ([cell.strip() for cell in _CELL.split(line)[1:-1]] for line in lines)
     names, count = names_of_several_rows([first, *rows])
     if count:
-        below = table["table"].split("\n")[count:]
-        return "\n".join([f"| {' | '.join(names)} |", table["rule"], *below]) + "\n"
+        return "\n".join([f"| {' | '.join(names)} |", table["rule"], *lines[count:]]) + "\n"
     form = len(first) % 2 == 0 and not all(map(_BOLD.fullmatch, first)) and not _over_values(first, rows)
     if form or not all(first[1:]) or not names_columns(first):
         return table.group()

@@ -205,7 +205,7 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
             page.close()
             page = document[number]
         words = page.get_textpage()
-        text = words.get_text_range().replace("\r\n", "\n").replace("\ufffe", "-\n")  # pdfium's mark for a cut word
+        text = _lines(words.get_text_range())
         if time.process_time() < enough and _is_unmeasured(page) and (whole := _whole_text(document, number, text)):
             unmeasured.add(number)
             text = whole
@@ -238,6 +238,11 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     fields = {name: str(document.get_metadata_value(name) or "").removeprefix("D:")[:8] for name in _DATES}
     document.close()
     return reflow(texts), title, stated((_DATES[name], value) for name, value in fields.items())
+
+
+def _lines(text: str) -> str:
+    """Text as pdfium hands it out, with its mark for a word that is cut at the end of a line as a hyphen."""
+    return text.replace("\r\n", "\n").replace("\ufffe", "-\n")
 
 
 def _is_unmeasured(page: pypdfium2.PdfPage) -> bool:
@@ -359,8 +364,7 @@ def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None, 
 def _said_within(
     words: pypdfium2.PdfTextPage, height: float, left: float, top: float, right: float, bottom: float
 ) -> str:
-    text: str = words.get_text_bounded(left, height - bottom, right, height - top)
-    return text.replace("\r\n", "\n").replace("\ufffe", "-\n").strip()
+    return _lines(words.get_text_bounded(left, height - bottom, right, height - top)).strip()
 
 
 def _printed(page: Page, left: float, top: float, right: float, bottom: float) -> str:

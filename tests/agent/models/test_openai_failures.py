@@ -30,6 +30,11 @@ from tests.agent.turning import Searches, answer_of, asking
 from tests.fakes.openai import FakeOpenAI, Order, Refuse, Reply, busy, call, reasoning, text
 
 
+def of_a_provider(raw: str) -> dict[str, Any]:
+    """OpenRouter's body, with what the provider behind it has said."""
+    return {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}}
+
+
 @pytest.mark.parametrize(
     "order",
     [
@@ -145,14 +150,7 @@ async def test_out_of_order(order: Order, why: str) -> None:
         Refuse(400, "Invalid request: Your request exceeded model token limit: 8192"),  # Kimi
         Refuse(400, "invalid params, context window exceeds limit"),  # MiniMax
         Refuse(
-            400,
-            body={
-                "error": {
-                    "message": "Provider returned error",
-                    "code": 400,
-                    "metadata": {"raw": '{"message": "Input length 9000 exceeds the maximum allowed input length"}'},
-                }
-            },
+            400, body=of_a_provider('{"message": "Input length 9000 exceeds the maximum allowed input length"}')
         ),  # OpenRouter
         Refuse(413, page="<html>Request Entity Too Large</html>"),
         Reply((), None, "error", error={"message": "The model is loaded with context length of only 4096 tokens"}),
@@ -195,16 +193,7 @@ async def test_a_wrong_model() -> None:
         Refuse(404, body={"error": {"message": "No endpoints found that support tool use.", "code": 404}}),
         Refuse(400, "`tool calling` is not supported with this model"),
         Refuse(400, "deepseek-reasoner does not support Function Calling"),
-        Refuse(
-            400,
-            body={
-                "error": {
-                    "message": "Provider returned error",
-                    "code": 400,
-                    "metadata": {"raw": '{"error": {"message": "This model does not support tools."}}'},
-                }
-            },
-        ),
+        Refuse(400, body=of_a_provider('{"error": {"message": "This model does not support tools."}}')),
     ],
 )
 async def test_a_model_without_tools_answers_without_them_and_is_known_to_have_none(refusal: Refuse) -> None:
