@@ -19,6 +19,7 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.prompts import prompt, prose
+from agent.routing.router import route
 from agent.tools import described
 from retrieval.i18n import Language
 from retrieval.types import CollectionInfo
@@ -65,6 +66,11 @@ class Ask:
     deadline: float | None = None
     overheard: tuple[Overheard, ...] = ()  # oldest first
     reaches_team: bool = True
+
+    @property
+    def needs_search(self) -> bool:
+        """Whether the team's documents have to be looked into."""
+        return route(self.question, opens=not self.history).search
 
 
 def opening(ask: Ask, *, today: date | None = None, thinks: bool = False) -> list[Message]:

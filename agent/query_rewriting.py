@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.conversation import Ask
 from agent.routing.follow_up import leant_on
-from agent.routing.router import asked_in, route
+from agent.routing.router import asked_in
 from agent.tool_calls import fitting, objects
 from agent.tools import QUERIES
 from retrieval.text import normalise
@@ -79,7 +79,7 @@ def parse_plan(text: str, ask: Ask) -> Plan | None:
 
 def by_rules(ask: Ask) -> Plan:
     """The question itself, or no search where it needs none."""
-    text = own_query(ask) if route(ask.question).search else ""
+    text = own_query(ask) if ask.needs_search else ""
     return Plan(True, queries=(Query((text,)),)) if text else Plan(False)
 
 

@@ -65,7 +65,6 @@ from agent.models.base import (
 from agent.prompts import prompt
 from agent.query_rewriting import own_query
 from agent.reflection import DRAFT_SCHEMA, SCHEMA, parse_draft, reflect
-from agent.routing.router import route
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
 from agent.tool_calls import ToolRunner, named
 from agent.tools import (
@@ -297,12 +296,7 @@ class Run:
         """Whether nothing has been searched that an answer could rest on, and this one has to. One that says which
         collections there are may rest on their list."""
         findings = self.findings
-        if (
-            findings.searches
-            or findings.failures
-            or self.model.name == EXTRACTIVE
-            or not route(self.ask.question).search
-        ):
+        if findings.searches or findings.failures or self.model.name == EXTRACTIVE or not self.ask.needs_search:
             return False
         return not (findings.listed and answer and _says_no_more(answer, f"{findings.listed} {self.ask.question}"))
 
@@ -324,9 +318,7 @@ class Run:
         if said.startswith(NO_ANSWER) or draft.found == "no" or not text:
             return await self._unknown(text)
         self.emit(Drafted(text))
-        if (not findings.searches and not self.must_search(text)) or not (
-            route(self.ask.question).search or marks(text)
-        ):
+        if (not findings.searches and not self.must_search(text)) or not (self.ask.needs_search or marks(text)):
             words = scrubbed(without_marks(text), ())
             return self._answered(words or outcomes.DECLINED.to(language), "answered" if words else "declined")
         checked = await self._checked(text)

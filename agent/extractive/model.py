@@ -72,6 +72,7 @@ class _Turn:
     earlier: str  # the questions before it that it leans on, and what was said around it
     leans: bool  # there are such questions
     objects: bool  # it only says that what was told is wrong
+    kind: Kind
     done: tuple[tuple[ToolCall, ToolResult], ...]
     calls_before: int  # in the whole conversation, so that ids stay unique
 
@@ -135,9 +136,8 @@ class ExtractiveModel:
     async def _step(self, turn: _Turn, *, can_search: bool) -> tuple[str, str, tuple[ToolCall, ...]]:
         language = turn.language
         if not turn.done:
-            way = route(turn.question)
-            if not way.search:
-                return UNSEARCHED[way.kind].to(language), _reply(way.kind, turn), ()
+            if turn.kind != "team":
+                return UNSEARCHED[turn.kind].to(language), _reply(turn), ()
             if turn.objects:
                 return OBJECTION.to(language), OBJECTED.to(language), ()
             if can_search:
@@ -226,7 +226,7 @@ def _structured(messages: Sequence[Message], wanted: Mapping[str, Any]) -> dict[
 
 
 def _plan(turn: _Turn) -> dict[str, Any]:
-    if turn.objects or not route(turn.question).search:
+    if turn.objects or turn.kind != "team":
         return {"search": False, "queries": []}
     return {"search": True, "thought": _why(turn), "queries": [{"query": query} for query in _queries(turn)]}
 
@@ -262,6 +262,7 @@ def _read(messages: Sequence[Message]) -> _Turn:
         earlier=f"{before} {around}".strip(),
         leans=bool(before),
         objects=len(own) > 1 and objects(question),
+        kind=route(question, opens=len(own) == 1).kind,
         done=_results(messages[start:]),
         calls_before=sum(len(message.calls) for message in messages if isinstance(message, ModelMessage)),
     )
@@ -333,6 +334,6 @@ def _why(turn: _Turn) -> str:
     return SEARCHES[kind].to(turn.language, query=query, earlier=quoted(fitting(turn.earlier), turn.language))
 
 
-def _reply(kind: Kind, turn: _Turn) -> str:
-    result = computed(turn.question) if kind == "arithmetic" else None
-    return answer(result, turn.question) if result else REPLIES[kind].to(turn.language)
+def _reply(turn: _Turn) -> str:
+    result = computed(turn.question) if turn.kind == "arithmetic" else None
+    return answer(result, turn.question) if result else REPLIES[turn.kind].to(turn.language)

@@ -23,6 +23,9 @@ UNSEARCHED: Mapping[Kind, Text] = {
     "arithmetic": Text(
         en="This is a calculation; I compute it instead of searching.", ja="計算なので、検索せずに求めます。"
     ),
+    "help": Text(
+        en="This asks what I can do; that is in no document.", ja="私についてのご質問なので、検索は必要ありません。"
+    ),
     "empty": Text(en="There is no question in this.", ja="ご質問の内容がありません。"),
 }
 
@@ -36,6 +39,16 @@ REPLIES: Mapping[Kind, Text] = {
         ja="お役に立てて何よりです。またいつでもご質問ください。",
     ),
     "farewell": Text(en="Goodbye, and see you soon!", ja="お疲れ様でした。またいつでもお声がけください。"),
+    "help": Text(
+        en="I answer questions from your team’s documents, and show where it says so. What they do not say I tell you "
+        "openly, and bring it to the people who can answer it.\n\nAsk me as you would ask a colleague, and go on "
+        "asking in the thread. Rate answers with 👍 or 👎: so I learn which were wrong. `/kotae collections` shows "
+        "what I can read, `/kotae help` what else there is (in the terminal: /help).",
+        ja="チームの資料をもとに、出典を添えてご質問にお答えします。資料にないことは正直にお伝えし、詳しい方に確認します。"
+        "\n\n同僚に聞くように質問してください。続きはスレッドでそのまま聞けます。回答に 👍 や 👎 を付けると、誤りを直す"
+        "手がかりになります。`/kotae collections` で読める資料、`/kotae help` でその他の使い方を見られます"
+        "（ターミナルでは /help）。",
+    ),
     "empty": Text(
         en="What would you like to know? Send me your question, and I will look it up.",
         ja="何をお調べしましょうか。ご質問を文章でお送りください。",

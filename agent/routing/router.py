@@ -1,4 +1,5 @@
-"""Tells the few messages that need no document: only courtesy, a sum, or nothing at all. All else is searched."""
+"""Tells the few messages that need no document: only courtesy, a sum, what the bot can do, or nothing at all. All else
+is searched."""
 
 import re
 import unicodedata
@@ -9,7 +10,7 @@ from agent.routing.calculator import Computed, compute
 from agent.routing.patterns import words
 from retrieval.text import normalise, sentences
 
-Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "empty"]
+Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "help", "empty"]
 
 _COURTESY: tuple[Kind, ...] = ("farewell", "thanks", "greeting")
 _PING = re.compile(r"<@[^>]*>|(?<!\w)@\w+")
@@ -32,8 +33,9 @@ class Route:
         return self.kind == "team"
 
 
-def route(message: str) -> Route:
-    """The route of `message`."""
+def route(message: str, *, opens: bool = False) -> Route:
+    """The route of `message`. `opens`: nothing was said before it; else "help" or "What can you do?" may be about what
+    was."""
     text = " ".join(_PING.sub(" ", _without_emoji(message)).split())
     if _NO_WORD.fullmatch(text):
         return Route("thanks" if "🙏" in text else "greeting" if _WAVES.search(text) else "empty")
@@ -41,6 +43,8 @@ def route(message: str) -> Route:
         kind = next((kind for kind in _COURTESY if words(kind).search(text)), None)
         if kind or words("remark").search(text):
             return Route(kind or "thanks")
+    if opens and _only(text, "help", *_COURTESY, "around"):
+        return Route("help")
     return Route("arithmetic") if computed(message) else Route("team")
 
 

@@ -803,6 +803,8 @@ async def test_an_overlong_question_is_searched_as_far_as_a_query_may_go() -> No
         ("Thanks a lot!", "welcome"),
         ("またね", "またいつでも"),
         ("？？", "ご質問を"),
+        ("help", "/kotae help"),
+        ("何ができますか？", "/kotae help"),
         ("1200円の8%は？", "96円"),
         ("Hi! what's 15*12+3", "183"),
     ],

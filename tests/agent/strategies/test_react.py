@@ -304,6 +304,18 @@ async def test_small_talk_needs_no_search_no_review_and_no_citation() -> None:
     assert answer_of(steps).confidence is None
 
 
+async def test_what_the_bot_can_do_is_told_unsearched_where_a_conversation_begins() -> None:
+    search = Searches(REFUNDS)
+    begun = ScriptedModel(Reply(text="I answer from your documents."))
+    assert answer_of(await events(begun, "What can you do?", search)).outcome == "answered"
+    assert "/kotae help" in str(begun.conversations[0][0])
+    assert search.asked == []
+    within = ScriptedModel(Reply(text="I can refund you."), Reply(text="30 days. [1]"), KEEP)
+    asked = asking("What can you do?", history=(Exchange("Where is my refund?", "On its way."),), language="en")
+    assert answer_of(await events(within, asked, search)).text == "30 days. [1]"
+    assert len(search.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("question", "queries"),
     [
