@@ -1476,6 +1476,18 @@ MUTATIONS = (
         (f"{TAUGHT}::test_what_cannot_be_learnt_is_refused_in_words",),
     ),
     Mutation(
+        "teaching: a key in a question is kept with none of its wordings",
+        "bot/unanswered/expert_answers.py",
+        ("_redacted(line) if holds_secret(line) else line", "line"),
+        (f"{TAUGHT}::test_a_key_in_a_question_is_kept_with_none_of_its_wordings",),
+    ),
+    Mutation(
+        "teaching: whoever was told an older answer hears the newer one",
+        "bot/store/notifications.py",
+        ("earlier = _told(db, telling.changed)", "earlier = _told(db, ())"),
+        (f"{ANSWERS}::test_whoever_was_told_an_older_answer_hears_the_one_that_takes_its_place",),
+    ),
+    Mutation(
         "a confirmation that was saved in part is found again",
         "bot/unanswered/card_replies.py",
         (

@@ -34,13 +34,15 @@ AT_ONCE = 50
 class Telling:
     """The message for the askers. `by` is `platform:id`; nobody is told in a thread with the link `here`, where it was
     said already, nor on `silent` platforms, which have no threads to say it in. `documents` have the answer, by scope:
-    the team's is everybody's."""
+    the team's is everybody's. Of these `changed` said something else until now, and whoever was told that hears it,
+    too."""
 
     answer: str
     by: str
     here: str | None = None
     silent: Collection[str] = ()
     documents: Mapping[str, str] = field(default_factory=dict)
+    changed: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,9 @@ class Notices(Store):
                 return Closed((), 0)
             told = 0
             if telling is not None:
+                earlier = _told(db, telling.changed)
                 _answered(db, closed, telling.documents)
-                told = _add(db, closed, telling, now)
+                told = _add(db, telling, now, closed=closed, corrected=earlier)
             add_trace(db, trace)
             return Closed(tuple(row.id for row in closed), told)
 
@@ -88,10 +91,9 @@ class Notices(Store):
     async def correct(self, document: str, *, now: datetime, trace: AuditRecord, telling: Telling) -> int:
         """The document says something else now: whoever was told what it said will be told this, once a thread; returns
         how many will."""
-        wanted = select(questions.c.turn, questions.c.question).where(questions.c.answer == document)
 
         def correct(db: Connection) -> int:
-            told = _add(db, db.execute(wanted.order_by(questions.c.id)).all(), telling, now, corrects=True)
+            told = _add(db, telling, now, corrected=_told(db, [document]))
             add_trace(db, trace)
             return told
 
@@ -174,10 +176,19 @@ def _answered(db: Connection, closed: Sequence[Any], documents: Mapping[str, str
         db.execute(update(questions).where(questions.c.id == row.id).values(answer=document))
 
 
-def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime, *, corrects: bool = False) -> int:
-    """One notice a turn; a newer answer takes the place of one that is not said yet. `corrects`: they were told one,
-    once is enough for a person in a thread; who was not told yet hears the new one as the answer."""
-    asked = {row.turn: row.question for row in reversed(closed)}
+def _told(db: Connection, answers: Collection[str]) -> Sequence[Any]:
+    """The questions that these documents answer."""
+    wanted = select(questions.c.turn, questions.c.question).where(questions.c.answer.in_(answers))
+    return db.execute(wanted.order_by(questions.c.id)).all()
+
+
+def _add(
+    db: Connection, telling: Telling, now: datetime, *, closed: Sequence[Any] = (), corrected: Sequence[Any] = ()
+) -> int:
+    """One notice a turn; a newer answer takes the place of one that is not said yet. `corrected` were told one: once is
+    enough for a person in a thread; who was not told yet hears the new one as the answer."""
+    asked = {row.turn: row.question for row in (*reversed(corrected), *reversed(closed))}
+    fresh = {row.turn for row in closed}
     spot = (turns.c.platform, turns.c.workspace, turns.c.channel, turns.c.thread, turns.c.author)
     unsaid = notices.c.id.is_not(None)
     wanted = (
@@ -187,9 +198,10 @@ def _add(db: Connection, closed: Sequence[Any], telling: Telling, now: datetime,
         .order_by(unsaid.desc(), turns.c.sequence.desc())
     )
     told, spots = 0, set[tuple[Any, ...]]()
-    for row in db.execute(wanted).all():
+    for row in sorted(db.execute(wanted).all(), key=lambda row: row.id not in fresh):
         if telling.here is not None and row.link == telling.here:
             continue
+        corrects = row.id not in fresh
         if corrects and not row.unsaid and tuple(row)[3:] in spots:
             continue
         spots.add(tuple(row)[3:])

@@ -14,7 +14,7 @@ from agent.routing.follow_up import leans
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
-from bot.logs import holds_secret
+from bot.logs import Redactor, holds_secret
 from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
@@ -43,6 +43,7 @@ NAME = 80  # characters of a question in its document's name
 SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
 NAMED = re.compile(r"Q&A: .+\.json")  # its documents
 _PAIR = re.compile(r"Q: ([^\n]*)\nA: ")
+_redacted = Redactor()
 
 _ABOUT = Text(
     en="What members of the team answered to questions the documents had no answer to.",
@@ -156,7 +157,8 @@ class Experts:
         fresh, documents = _pairs(lesson, answer, found.reference, asked), dict[str, str]()
         versions = dict[str, str]()
         placed = [await self._in_place(pair, answer) for pair in fresh]
-        pairs = [pair for pair, _ in placed]
+        pairs, older = [pair for pair, _ in placed], [one for _, some in placed for one in some]
+        changed = [id for one in (*pairs, *older) if (id := await self._says_else(one)) is not None]
         for pair in pairs:
             await self._introduce()
             said = replace(pair, changed_at=today(self._settings))
@@ -165,8 +167,8 @@ class Experts:
                 return AnswerTaken(refusal=filled(NOT_KEPT, reason=verdict.reason))
             documents[pair.scope] = verdict.document_id
             versions[verdict.document_id] = _version(pair)
-        for older in (one for _, some in placed for one in some):
-            await self._knowledge.add(older, language_of(answer))
+        for one in older:
+            await self._knowledge.add(one, language_of(answer))
         who, author = (f"{lesson.actor.platform}:{one}" for one in (lesson.actor.id, _author(lesson)))
         kept = f"{ANSWERS} ({', '.join(pair.scope for pair in pairs)})"
         closed = await self._rows.close(
@@ -176,7 +178,7 @@ class Experts:
             trace=AuditRecord(
                 who, "teach", _subject(asked, pairs), kept if who == author else f"{kept}, written by {author}"
             ),
-            telling=Telling(answer, author, here=lesson.url, silent=UNTOLD, documents=documents),
+            telling=Telling(answer, author, here=lesson.url, silent=UNTOLD, documents=documents, changed=changed),
         )
         log.info("learnt an answer: %d questions closed, %d threads to be told", len(closed.ids), closed.told)
         left = sum(one.resolved_at is None for one in found.others)
@@ -244,6 +246,17 @@ class Experts:
             else:
                 changed.append(replace(pair, name=row.name, data=written(wordings, answer)))
         return pair, changed
+
+    async def _says_else(self, upload: Upload) -> str | None:
+        """The document whose place an answer takes, by its id, if it says something else until then."""
+        row = await self._documents.find(ANSWERS, upload.scope, upload.name)
+        if row is None:
+            return None
+        try:
+            _, before = parse(await self._knowledge.markdown(row))
+        except RAGToolError:
+            return row.id  # its text is lost
+        return None if before == json.loads(upload.data)[0]["answer"] else row.id
 
     async def _near(self, said: Sequence[str], scope: str) -> list[DocumentRow]:
         """The answers of people that lie near these wordings, by name: who asks so does not find the others."""
@@ -344,7 +357,9 @@ def _besides(said: Sequence[str], wordings: Sequence[str]) -> list[str]:
 
 
 def _line(question: str) -> str:
-    return clean_line(question, QUESTION)
+    """In the one line of a wording; whoever asks pastes keys, too, which would be everybody's then."""
+    line = clean_line(question, QUESTION)
+    return _redacted(line) if holds_secret(line) else line
 
 
 def _name(question: str, turn: str = "") -> str:

@@ -119,6 +119,29 @@ async def test_an_edited_answer_is_replaced_and_those_who_were_told_hear_it_once
     assert len(await desk.due()) == 2 and len(await desk.traces(EDIT)) == 1
 
 
+async def test_whoever_was_told_an_older_answer_hears_the_one_that_takes_its_place(desk: Desk) -> None:
+    one = await desk.asked("経費の締切は？")
+    id = await desk.taught(one)
+    same = await desk.asked("経費の締切は？")
+    assert await desk.taught(same) == id  # which says what they were told
+    newer = await desk.asked("経費の締切は？")
+    lesson = AnswerGiven(EXPERT, EXPERTS, PUBLIC, (newer,), "31日に変わりました。")
+    assert (await desk.experts.answer(lesson)).told == 3
+    told = [(notice.turn, notice.answer, notice.corrects) for notice in await desk.due()]
+    turns_asked = [(await desk.questions.get([each], HERE.scopes))[0].turn for each in (one, same, newer)]
+    assert sorted(told) == sorted(zip(turns_asked, ["31日に変わりました。"] * 3, [True, True, False], strict=True))
+
+
+async def test_whoever_asked_again_in_their_thread_hears_a_newer_answer_once(desk: Desk) -> None:
+    one = await desk.asked("経費の締切は？")
+    await desk.taught(one)
+    again = await desk.asked("経費の締切は？", after=1)
+    lesson = AnswerGiven(EXPERT, EXPERTS, PUBLIC, (again,), "31日に変わりました。")
+    assert (await desk.experts.answer(lesson)).told == 1
+    (notice,) = await desk.due()
+    assert not notice.corrects
+
+
 async def test_who_was_not_told_yet_hears_the_corrected_answer_as_the_answer(desk: Desk) -> None:
     question = await desk.asked()
     lesson = AnswerGiven(EXPERT, EXPERTS, PUBLIC, (question,), "25日です。")

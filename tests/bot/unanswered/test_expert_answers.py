@@ -397,6 +397,14 @@ async def test_what_cannot_be_learnt_is_refused_in_words(school: School) -> None
     assert (await school.teach(question, answer="あ。" * (LONGEST // 2))).refusal is None
 
 
+async def test_a_key_in_a_question_is_kept_with_none_of_its_wordings(school: School) -> None:
+    key = "sk-" + "a1b2c3d4e5f6g7h8"
+    asked = await school.asked(f"{key} で 401 が返るのはなぜ？")
+    await school.teach(asked, question=f"API キー（{key}）で 401 が返る", answer="失効しています。再発行してください。")
+    assert "で 401 が返るのはなぜ？" in await school.text() and key not in "\n".join(school.library.kept())
+    assert key not in str(await school.pairs())
+
+
 async def test_the_name_of_a_package_is_no_secret(school: School) -> None:
     answer = "pip install sk-learn-contrib, see https://docs.example/?key=value."
     assert (await school.teach(await school.asked(), answer=answer)).refusal is None
