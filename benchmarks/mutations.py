@@ -1476,6 +1476,12 @@ MUTATIONS = (
         (f"{TAUGHT}::test_what_cannot_be_learnt_is_refused_in_words",),
     ),
     Mutation(
+        "teaching: that nobody knows is not learnt",
+        "bot/unanswered/expert_answers.py",
+        ("if puts_off(answer):", "if False:"),
+        (f"{TAUGHT}::test_what_cannot_be_learnt_is_refused_in_words",),
+    ),
+    Mutation(
         "teaching: a key in a question is kept with none of its wordings",
         "bot/unanswered/expert_answers.py",
         ("_redacted(line) if holds_secret(line) else line", "line"),

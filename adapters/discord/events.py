@@ -141,7 +141,7 @@ def incoming(message: discord.Message, where: Spot, me: int) -> Incoming:
         thread=where.thread or str(message.id),
         message=str(message.id),
         author=str(message.author.id),
-        text=readable(message, me) or (_forwarded(message, me) if direct else ""),
+        text=words(message, me, direct=direct),
         audience=UNKNOWN,
         link=link(where.place.workspace, str(message.channel.id), str(message.id)),
         direct=direct,
@@ -167,8 +167,10 @@ def readable(message: discord.Message, me: int) -> str:
     return _read(message.content, message, me)
 
 
-def _forwarded(message: discord.Message, me: int) -> str:
-    return "\n\n".join(text for one in message.message_snapshots if (text := _read(one.content, message, me)))
+def words(message: discord.Message, me: int, *, direct: bool) -> str:
+    """The text of a message as people read it; of a direct one that only forwards another, that of the other."""
+    forwarded = message.message_snapshots if direct else ()
+    return readable(message, me) or "\n\n".join(filter(None, (_read(one.content, message, me) for one in forwarded)))
 
 
 def _read(text: str, message: discord.Message, me: int) -> str:

@@ -12,7 +12,7 @@ import discord
 
 from adapters.discord import digest
 from adapters.discord.context import DiscordContext
-from adapters.discord.events import PLATFORM, link, name_of, readable
+from adapters.discord.events import DIRECT, PLATFORM, link, name_of, words
 from adapters.discord.interactions import Gesture, Interactions, spot_of
 from adapters.discord.rendering.components import ModalInput, answer_modal, pieces
 from adapters.discord.rendering.markdown import escaped
@@ -157,7 +157,7 @@ async def _read(context: DiscordContext, card: Post, confirm: Post, reply: str) 
         said = await message_at(context.rest, await channel_at(context.rest, context.client, int(channel)), int(reply))
     except GoneError:
         return expert_answers.DELETED
-    text = readable(said, context.me)
+    text = words(said, context.me, direct=card.place.workspace == DIRECT)
     if not text:
         return _UNREAD
     return CardReply(text, _link(card, reply, channel), str(said.author.id), name_of(said.author))

@@ -18,7 +18,7 @@ from adapters.shared import digest_cards
 from adapters.shared.follow_ups import says_something
 from adapters.shared.ingestion import FAILED
 from adapters.shared.tasks import Tasks
-from agent.routing.router import approves, asks_what, requests
+from agent.routing.router import approves, asks_what, puts_off, requests
 from bot.access import readers
 from bot.bot import Bot
 from bot.texts import MEMBERS
@@ -34,7 +34,7 @@ from retrieval.types import TEAM
 log = logging.getLogger(__name__)
 
 _QUOTED = re.compile(r"\s*[>＞]")
-_CLAUSE = re.compile(r"[,、;；:：—–]\s*|\s-+\s")
+_CLAUSE = re.compile(r":[\w+-]+:|[,、;；:：—–]\s*|\s-+\s")  # Slack writes an emoji ":eyes:"
 
 Choosing = Literal["save", "anew", "discard"]
 
@@ -434,13 +434,15 @@ async def takes(post: Post, text: str, actor: Callable[[], Awaitable[Actor]]) ->
 
 
 def may_answer(card: Post, text: str) -> bool:
-    """Whether a reply to a card has more than courtesy, a question back or lines that it quotes. A word that lets
-    somebody do what they ask for is an answer, too, and so is one in doubt: "Kyoto, no?"."""
+    """Whether a reply to a card has more than courtesy, "I'll check", a question back or lines that it quotes. A word
+    that lets somebody do what they ask for is an answer, too, and so is one in doubt: "Kyoto, no?"."""
     own = "\n".join(line for line in text.splitlines() if not _QUOTED.match(line))
     if not card.data["closed"] and approves(own):
         return True
     return any(
-        says_something(clause) and not (card_replies.QUESTION.search(clause) and asks_what(clause))
+        says_something(clause)
+        and not puts_off(clause)
+        and not (card_replies.QUESTION.search(clause) and asks_what(clause))
         for sentence in sentences(own)
         for clause in _CLAUSE.split(sentence)  # "20 days, does that help?" says something
     )

@@ -137,16 +137,20 @@ def incoming(event: Mapping[str, Any], us: Us) -> Incoming:
     """A message as a question; of one that only forwards others, their words. Who reads its place is not in the event:
     it is looked up. Raises KeyError, TypeError, ValueError for what is not of a message's form."""
     ts = _id(event["ts"])
-    said = readable(str(event.get("text") or ""), us.user)
     return Incoming(
         place=Place(PLATFORM, us.team, _id(event["channel"])),
         thread=_id(event.get("thread_ts") or ts),
         message=ts,
         author=_id(event["user"]),
-        text=said
-        or "\n\n".join(filter(None, (readable(str(one.get("text") or ""), us.user) for one in forwarded(event)))),
+        text=words(event, us.user),
         audience=UNKNOWN,
     )
+
+
+def words(event: Mapping[str, Any], me: str) -> str:
+    """The text of a message as people read it; of one that only forwards others, theirs."""
+    said = [readable(str(one.get("text") or ""), me) for one in (event, *forwarded(event))]
+    return said[0] or "\n\n".join(filter(None, said))
 
 
 def forwarded(event: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from adapters.shared.ingestion import FAILED
 from adapters.slack import home
 from adapters.slack.context import SlackContext
 from adapters.slack.digest import ANEW, DISCARD, DISMISS, LINK, SAVE, ask_anew, cards
-from adapters.slack.events import is_direct, readable
+from adapters.slack.events import is_direct, words
 from adapters.slack.ingestion import message_at
 from adapters.slack.rendering.block_kit import (
     ANSWER,
@@ -235,7 +235,7 @@ async def _read(context: SlackContext, card: Post, confirm: Post, ts: str) -> Ca
         said = None
     if said is None:
         return expert_answers.DELETED
-    text = await context.places.named(readable(str(said.get("text") or ""), context.slack.me.user))
+    text = await context.places.named(words({**said, "channel": channel}, context.slack.me.user))
     author = str(said["user"])
     return CardReply(
         text, context.slack.permalink(channel, ts, card.message), author, await context.places.name(author)

@@ -59,6 +59,12 @@ def objects(message: str) -> bool:
     return len(text) <= _LONG and _only(text, "objects", *_COURTESY, "remark", "around")
 
 
+def puts_off(message: str) -> bool:
+    """Whether a message says that its author knows no answer, or looks for one, and nothing else."""
+    text = _without_emoji(message)
+    return len(text) <= _LONG and _only(text, "puts_off", *_COURTESY, "remark", "around")
+
+
 def asks_what(message: str) -> bool:
     """Whether a message has a word that asks who, which, when or how much, and does not only ask for a yes."""
     text = normalise(message)

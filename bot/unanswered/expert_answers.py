@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from agent.routing.follow_up import leans
+from agent.routing.router import puts_off
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
@@ -58,6 +59,12 @@ _CLOSED = Text(
     ja="この質問はすでに回答されたか、回答せずに閉じられています。",
 )
 _EMPTY = Text(en="The answer is empty.", ja="回答が空です。")
+_NONE = Text(
+    en="This says that there is no answer yet, and everyone who asks would read it. The question stays open until "
+    "somebody answers it; if nobody needs to, dismiss it.",
+    ja="答えがまだわからないという内容のため、保存しませんでした。保存すると、同じ質問をした人全員に表示されます。質問は"
+    "未回答のまま残ります。回答が不要な質問は「回答せずに閉じる」を使ってください。",
+)
 _LONG = Text(
     en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with "
     "/ingest.",
@@ -290,6 +297,8 @@ def unfit(answer: str) -> Text | None:
         return _EMPTY
     if len(answer) > LONGEST:
         return filled(_LONG, n=str(len(answer)), most=str(LONGEST))
+    if puts_off(answer):
+        return _NONE
     return _SECRET if holds_secret(answer) else None
 
 

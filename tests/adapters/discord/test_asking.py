@@ -144,6 +144,19 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
         assert not [one for one in written_to(fake, "ben") if "this reply" in one.content]
 
 
+async def test_what_is_forwarded_as_the_answer_is_learnt(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, library, answer):
+        await fake.presses("ann", answer.id, "Ask a person")
+        await fake.wait_for(lambda: written_to(fake, "ben"))
+        said = await fake.says(GENERAL, "ben", "From abroad it takes sixty days.")
+        await fake.forwards("ben", said, fake.dm("ben"))
+        found = await fake.wait_for(lambda: [one for one in written_to(fake, "ben") if "Save this" in one.content])
+        await fake.presses("ben", found[0].id, "Save as the answer")
+        await fake.wait_for(lambda: "Saved as the answer" in fake.message(found[0].id).content)
+        (kept,) = await library.documents.listed(collection="answers")
+        assert "sixty days" in await library.knowledge.markdown(kept)
+
+
 async def test_an_answer_that_was_typed_below_the_card_is_followed_and_no_question_when_it_is_edited(
     tmp_path: Path,
 ) -> None:

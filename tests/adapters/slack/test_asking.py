@@ -16,6 +16,7 @@ from bot.types import Upload
 from retrieval.i18n import Language
 from retrieval.types import TEAM
 from tests.adapters.slack.service import bot, whole
+from tests.adapters.slack.test_audience import share
 from tests.adapters.slack.test_digest import opened as modal
 from tests.bot.acting import says
 from tests.bot.library import opened
@@ -243,6 +244,15 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
             await slack.wait_for(lambda: [one for one in slack.replies(question) if "days" in one.shown], timeout=60)  # noqa: B023
         await slack.wait_for_idle()
         assert len(slack.replies(card.ts)) == 2 and not slack.journal.errors()
+
+
+async def test_what_is_forwarded_as_the_answer_is_learnt(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
+        thread, card = await asks_ben(slack, app, adapter)
+        await slack.says(slack.dm("U2"), "U2", "", attachments=[share("Ask <@U1>: it takes sixty days.")])
+        (asked,) = await slack.wait_for(lambda: slack.replies(card.ts))
+        await slack.presses("U2", asked, "kotae_save")
+        await slack.wait_for(lambda: [one for one in slack.replies(thread) if "Ask @ann: it takes" in one.shown])
 
 
 async def test_an_answer_that_was_typed_below_the_card_is_followed_and_no_question_when_it_is_edited(

@@ -344,7 +344,7 @@ async def test_a_reply_under_a_card_is_the_answer_once_somebody_confirms_it(tmp_
         def confirms() -> list[Message]:
             return [reply for reply in slack.replies(shown.ts) if SAVE in reply.actions]
 
-        first = await slack.says("C1", "U2", "No idea, <!channel>.", thread=shown.ts)
+        first = await slack.says("C1", "U2", "Nowhere, <!channel>.", thread=shown.ts)
         (confirm,) = await slack.wait_for(confirms)
         assert "“Where do ships moor?”" in confirm.shown and not confirm.mentions
         await slack.presses("U2", confirm, DISCARD)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.router import approves, asked_in, computed, objects, question_in, requests, route
+from agent.routing.router import approves, asked_in, computed, objects, puts_off, question_in, requests, route
 
 
 @pytest.mark.parametrize(
@@ -314,3 +314,37 @@ def test_an_objection(message: str) -> None:
 )
 def test_what_says_or_asks_more_is_no_objection(message: str) -> None:
     assert not objects(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I don't know yet, sorry!",
+        "We'll look into it and get back to you",
+        "Still checking...",
+        "no idea",
+        "わかりません",
+        "確認中です",
+        "確認して折り返します",
+        "後ほど回答いたします",
+        "すみません、担当外です",
+    ],
+)
+def test_what_puts_an_answer_off(message: str) -> None:
+    assert puts_off(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I don't know whether it is allowed",
+        "Check the wiki",
+        "ask Tanaka",
+        "no",
+        "わからない場合は総務に連絡します",
+        "調べて3日後に返します",
+        "ご確認ください",
+    ],
+)
+def test_what_says_more_puts_nothing_off(message: str) -> None:
+    assert not puts_off(message)
