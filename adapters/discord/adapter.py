@@ -62,11 +62,13 @@ from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import Named, find
 from adapters.shared.follow_ups import is_follow_up, says_something
 from adapters.shared.turns import RunningTurns
+from agent.routing.router import puts_off
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
 from bot.errors import StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Place, Post, Preferences, Recipient
+from bot.unanswered.expert_answers import NO_ANSWER
 from bot.waiting import Sleep, beside, stopped, until_stored
 from retrieval.i18n import Language, Text
 
@@ -379,7 +381,10 @@ class _Events:
             return message
         if post.kind == "card":
             reply = Replied(message.place, post.message or "", thread, message.message, message.author, message.text)
-            if not post.data["closed"] and await self._answers(reply, post):
+            to_us = asked.named or message.direct
+            if not post.data["closed"] and (
+                await self._answers(reply, post) or (to_us and await self._puts_off(message))
+            ):
                 return None
             return message if asked.named else None
         root = post.data.get("root")
@@ -391,8 +396,20 @@ class _Events:
         card = await expert_answers.card_before(self._context.bot, message.place, message.text, at)
         if card is None or card.message is None:
             return False
+        if not card.data["closed"] and await self._puts_off(message):
+            return True
         reply = Replied(message.place, card.message, None, message.message, message.author, message.text)
         return await self._answers(reply, card)
+
+    async def _puts_off(self, message: Incoming) -> bool:
+        """Whether what is said to an open card has no answer; then its author hears that there is none. Raises
+        PostError."""
+        if puts_off(message.text):
+            text = escaped(NO_ANSWER.to(reply_language(message, self._context.language)))
+            mark = Mark(f"none:{message.message}", "notice", 0)
+            await self._context.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
+            return True
+        return False
 
     async def _reply(self, replied: Replied) -> None:
         if replied.follows is not None and await self._goes_on(replied.follows):

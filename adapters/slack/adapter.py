@@ -54,11 +54,13 @@ from adapters.slack.transport.errors import CredentialsError, SlackError, Unsupp
 from adapters.slack.transport.http_events import HttpEvents
 from adapters.slack.transport.socket_mode import Connections, DisabledError
 from adapters.slack.turn_view import SlackThread
+from agent.routing.router import puts_off
 from bot.bot import Bot
 from bot.config.settings import SlackSettings
 from bot.errors import SettingsError, StoreError
 from bot.texts import reply_language
 from bot.types import Card, Claimed, Incoming, Post, Preferences, Recipient, Stopped
+from bot.unanswered.expert_answers import NO_ANSWER
 from bot.waiting import beside, stopped, until_stored
 from retrieval.i18n import Language, Text, filled
 
@@ -322,6 +324,10 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
     it is written; then it is asked about. What nobody can learn from (an outsider's words, what follows in a thread
     once the card is answered) is a question as anywhere. Raises StoreError."""
     reply = in_thread(message, stranger)
+    if puts_off(message.text) and await _is_on_open_card(context, message, reply):
+        thread, said = reply.thread if reply else None, NO_ANSWER.to(await context.language_of(message.author))
+        context.tasks.start(whisper(context, message.place.channel, message.author, said, thread), "slack-whisper")
+        return True
     card = await _card_over(context, reply) if reply else None
     if card is not None and card.data["closed"]:
         card = None
@@ -335,6 +341,14 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
         return False
     context.tasks.start(until_stored(partial(digest.replied, context, reply, card)), "slack-reply")
     return True
+
+
+async def _is_on_open_card(context: SlackContext, message: Incoming, reply: Replied | None) -> bool:
+    """Raises StoreError."""
+    post = await context.bot.outbox.find(reply.place, reply.thread) if reply else None
+    if post is None and is_direct(message.place.channel):
+        post = await expert_answers.card_before(context.bot, message.place, message.text, float(message.message))
+    return post is not None and post.kind == "card" and not post.data["closed"]
 
 
 async def _stop_nothing(context: SlackContext, pressed: StopPressed, stopped: Stopped) -> None:

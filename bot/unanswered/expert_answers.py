@@ -59,11 +59,11 @@ _CLOSED = Text(
     ja="この質問はすでに回答されたか、回答せずに閉じられています。",
 )
 _EMPTY = Text(en="The answer is empty.", ja="回答が空です。")
-_NONE = Text(
-    en="This says that there is no answer yet, and everyone who asks would read it. The question stays open until "
-    "somebody answers it; if nobody needs to, dismiss it.",
-    ja="答えがまだわからないという内容のため、保存しませんでした。保存すると、同じ質問をした人全員に表示されます。質問は"
-    "未回答のまま残ります。回答が不要な質問は「回答せずに閉じる」を使ってください。",
+NO_ANSWER = Text(
+    en="This says that there is no answer yet, so I keep none: the question stays open until somebody answers it. If "
+    "nobody needs to, dismiss it.",
+    ja="答えがまだないという内容なので、回答としては保存しません。質問は未回答のまま残ります。回答が不要なら「回答せずに"
+    "閉じる」を使ってください。",
 )
 _LONG = Text(
     en="The answer has {n} characters; I can keep at most {most}. Please shorten it, or add it as a document with "
@@ -298,7 +298,7 @@ def unfit(answer: str) -> Text | None:
     if len(answer) > LONGEST:
         return filled(_LONG, n=str(len(answer)), most=str(LONGEST))
     if puts_off(answer):
-        return _NONE
+        return NO_ANSWER
     return _SECRET if holds_secret(answer) else None
 
 

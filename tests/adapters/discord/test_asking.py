@@ -144,6 +144,16 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
         assert not [one for one in written_to(fake, "ben") if "this reply" in one.content]
 
 
+async def test_that_somebody_knows_no_answer_is_neither_one_nor_a_question(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, _, answer):
+        await fake.presses("ann", answer.id, "Ask a person")
+        (card,) = await fake.wait_for(lambda: written_to(fake, "ben"))
+        for said, reply in enumerate(("", card.id), 1):
+            await fake.says(fake.dm("ben"), "ben", "I don't know, sorry", reply=reply)
+            await fake.wait_for(lambda: len(written_to(fake, "ben")) == said + 1)  # noqa: B023
+            assert "question stays open" in written_to(fake, "ben")[-1].content
+
+
 async def test_what_is_forwarded_as_the_answer_is_learnt(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, library, answer):
         await fake.presses("ann", answer.id, "Ask a person")

@@ -246,6 +246,16 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
         assert len(slack.replies(card.ts)) == 2 and not slack.journal.errors()
 
 
+async def test_that_somebody_knows_no_answer_is_neither_one_nor_a_question(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
+        _, card = await asks_ben(slack, app, adapter)
+        for at, thread in enumerate((None, card.ts), 1):
+            await slack.says(slack.dm("U2"), "U2", "I don't know, sorry", thread=thread)
+            await slack.wait_for(lambda: len(whispered(slack, "U2", "the question stays open")) == at)  # noqa: B023
+        await slack.wait_for_idle()
+        assert [one.ts for one in slack.posted(slack.dm("U2"))] == [card.ts] and not slack.replies(card.ts)
+
+
 async def test_what_is_forwarded_as_the_answer_is_learnt(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
         thread, card = await asks_ben(slack, app, adapter)
