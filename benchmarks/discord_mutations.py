@@ -56,7 +56,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: what is forwarded in a server asks nothing",
         "adapters/discord/events.py",
-        (' or (_forwarded(message, me) if direct else "")', " or _forwarded(message, me)"),
+        ("message.message_snapshots if direct else ()", "message.message_snapshots"),
         (f"{DISCORD}/test_adapter.py::test_what_is_forwarded_in_a_direct_message_is_asked",),
     ),
     (

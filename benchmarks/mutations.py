@@ -1476,6 +1476,12 @@ MUTATIONS = (
         (f"{TAUGHT}::test_what_cannot_be_learnt_is_refused_in_words",),
     ),
     Mutation(
+        "teaching: a forwarded message is learnt as it was asked about",
+        "adapters/slack/events.py",
+        ("for one in (event, *forwarded(event))]", "for one in (event,)]"),
+        ("tests/adapters/slack/test_asking.py::test_what_is_forwarded_as_the_answer_is_learnt",),
+    ),
+    Mutation(
         "teaching: that nobody knows is not learnt",
         "bot/unanswered/expert_answers.py",
         ("if puts_off(answer):", "if False:"),

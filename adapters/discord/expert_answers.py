@@ -160,7 +160,8 @@ async def _read(context: DiscordContext, card: Post, confirm: Post, reply: str) 
     text = words(said, context.me, direct=card.place.workspace == DIRECT)
     if not text:
         return _UNREAD
-    return CardReply(text, _link(card, reply, channel), str(said.author.id), name_of(said.author))
+    files = bool(said.attachments)
+    return CardReply(text, _link(card, reply, channel), str(said.author.id), name_of(said.author), files)
 
 
 async def _drop(context: DiscordContext, confirm: Post) -> None:

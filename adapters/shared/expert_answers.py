@@ -74,6 +74,12 @@ SAVED = Text(
 LEFT = Text(en="Questions that stay open: {n}.", ja="{n} 件の質問は、未回答のまま残っています。")
 NO = Text(en="No", ja="いいえ")
 DELETED = Text(en="That reply is no longer there.", ja="その返信はすでに削除されています。")
+WITHOUT_FILES = Text(
+    en="Saved without the files of the reply: an answer is only text. To have them found, too, choose “Add to "
+    "knowledge” in the menu of the reply, or use /ingest.",
+    ja="文章だけを保存しました。添付ファイルは回答に含まれません。ファイルも検索できるようにするには、返信のメニューの"
+    "「Add to knowledge」（「ナレッジに追加」）か /ingest で追加してください。",
+)
 ANSWERED = Text(en="✅ Answered by {who}", ja="✅ {who} さんが回答しました")
 DISMISSED = Text(en="➖ Dismissed by {who}", ja="➖ {who} さんが回答せずに閉じました")
 PARTLY = Text(
@@ -148,12 +154,14 @@ def ticks(listed: Iterable[int], ticked: Collection[int]) -> Ticks:
 
 @dataclass(frozen=True, slots=True)
 class CardReply:
-    """A reply to a card that was confirmed as its answer, as it is now. `author` by id, `name` for people."""
+    """A reply to a card that was confirmed as its answer, as it is now. `author` by id, `name` for people; `files`: it
+    has some, which no answer keeps."""
 
     text: str
     url: str | None
     author: str
     name: str
+    files: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +243,10 @@ class DigestCards:
         *,
         anew: bool = False,
     ) -> Text | None:
-        """Keep the replies that were asked about as the answer, or those of `card_replies.anew`; returned is why not.
-        `read`: a reply by its id, from the card and the question about it, or why it cannot be; `show`: of the card the
-        question as it is kept by now; `drop`: takes that away. All may raise PostError."""
+        """Keep the replies that were asked about as the answer, or those of `card_replies.anew`; returned is why not,
+        or what of them is not kept. `read`: a reply by its id, from the card and the question about it, or why it
+        cannot be; `show`: of the card the question as it is kept by now; `drop`: takes that away. All may raise
+        PostError."""
         about, part = confirm.data["card"] if confirm else ("", "")
         card = await digest_cards.find(self.bot, about, str(part))
         if confirm is None or card is None or card_replies.is_settled(confirm.data):
@@ -264,7 +273,7 @@ class DigestCards:
         if taken.refusal is None:
             await self.bot.outbox.amend(confirm, partial(card_replies.saved, asked=meant, taken=taken))
             await _shown(card_replies.show(self.bot.outbox, confirm, partial(show, card)))
-        return taken.refusal
+        return taken.refusal or (WITHOUT_FILES if any(one.files for one in said) else None)
 
     async def _read(
         self, card: Post, confirm: Post, read: Callable[[Post, Post, str], Awaitable[CardReply | Text]]

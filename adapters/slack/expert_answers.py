@@ -237,9 +237,8 @@ async def _read(context: SlackContext, card: Post, confirm: Post, ts: str) -> Ca
         return expert_answers.DELETED
     text = await context.places.named(words({**said, "channel": channel}, context.slack.me.user))
     author = str(said["user"])
-    return CardReply(
-        text, context.slack.permalink(channel, ts, card.message), author, await context.places.name(author)
-    )
+    name, link = await context.places.name(author), context.slack.permalink(channel, ts, card.message)
+    return CardReply(text, link, author, name, bool(said.get("files")))
 
 
 async def _drop(context: SlackContext, confirm: Post) -> None:

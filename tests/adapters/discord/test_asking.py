@@ -154,6 +154,17 @@ async def test_that_somebody_knows_no_answer_is_neither_one_nor_a_question(tmp_p
             assert "question stays open" in written_to(fake, "ben")[-1].content
 
 
+async def test_whoever_saves_a_reply_with_a_file_hears_that_the_file_is_not_kept(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, _, answer):
+        await fake.presses("ann", answer.id, "Ask a person")
+        await fake.wait_for(lambda: written_to(fake, "ben"))
+        form = fake.world.add_file("form.txt", b"Name:", BEN)
+        await fake.says(fake.dm("ben"), "ben", "It takes sixty days, with this form.", files=[form])
+        found = await fake.wait_for(lambda: [one for one in written_to(fake, "ben") if "Save this" in one.content])
+        await fake.presses("ben", found[0].id, "Save as the answer")
+        await fake.wait_for(lambda: whispered(fake, "ben", "Saved without the files"))
+
+
 async def test_what_is_forwarded_as_the_answer_is_learnt(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, library, answer):
         await fake.presses("ann", answer.id, "Ask a person")

@@ -256,6 +256,17 @@ async def test_that_somebody_knows_no_answer_is_neither_one_nor_a_question(tmp_p
         assert [one.ts for one in slack.posted(slack.dm("U2"))] == [card.ts] and not slack.replies(card.ts)
 
 
+async def test_whoever_saves_a_reply_with_a_file_hears_that_the_file_is_not_kept(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
+        thread, card = await asks_ben(slack, app, adapter)
+        form = slack.world.add_file("form.txt", b"Name:", "U2")
+        await slack.says(slack.dm("U2"), "U2", "It takes sixty days, with this form.", files=[form])
+        (asked,) = await slack.wait_for(lambda: slack.replies(card.ts))
+        await slack.presses("U2", asked, "kotae_save")
+        await slack.wait_for(lambda: [one for one in slack.replies(thread) if "sixty days" in one.shown])
+        await slack.wait_for(lambda: whispered(slack, "U2", "Saved without the files"))
+
+
 async def test_what_is_forwarded_as_the_answer_is_learnt(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
         thread, card = await asks_ben(slack, app, adapter)
