@@ -381,10 +381,9 @@ class _Events:
             return message
         if post.kind == "card":
             reply = Replied(message.place, post.message or "", thread, message.message, message.author, message.text)
-            to_us = asked.named or message.direct
-            if not post.data["closed"] and (
-                await self._answers(reply, post) or (to_us and await self._puts_off(message))
-            ):
+            if not post.data["closed"] and await self._answers(reply, post):
+                return None
+            if not post.data["closed"] and (asked.named or message.direct) and await self._puts_off(message):
                 return None
             return message if asked.named else None
         root = post.data.get("root")
