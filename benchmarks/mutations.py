@@ -2653,6 +2653,15 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_what_a_platform_tells_once_is_not_lost_while_the_database_takes_nothing",),
     ),
     Mutation(
+        "the embedded store: what was written is on the disk before it counts as written",
+        "retrieval/index/edge.py",
+        ("        self._unsaved = True\n", ""),
+        (
+            "tests/retrieval/index/test_index.py"
+            "::test_what_has_changed_is_brought_to_the_disk_and_what_has_not_waits_for_none",
+        ),
+    ),
+    Mutation(
         "the embedded store: what is gone does not stay for ever",
         "retrieval/index/edge.py",
         ("            await self._compact()\n", ""),

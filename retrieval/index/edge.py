@@ -134,6 +134,7 @@ class EdgeIndex:
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="index-disk")
         self._writing = asyncio.Lock()
         self._unflushed = 0
+        self._unsaved = False
         self._there: frozenset[str] | None = None  # scopes
         self._alive_from: int | None = None  # the generation that shows all points, as each later one does
         self._rarities: dict[tuple[_Sight, int], float] = {}
@@ -357,6 +358,7 @@ class EdgeIndex:
         self._require_still()
         disk.require(room, self._folder, self._free)
         self._forget_remembered()
+        self._unsaved = True
         self._shard.update(operation)
 
     def _forget_remembered(self) -> None:
@@ -375,13 +377,14 @@ class EdgeIndex:
 
     async def _save(self) -> None:
         """From here on the writes survive the machine."""
-        if not self._unflushed:
+        if not self._unsaved:
             return
         if self._unflushed > _LOGGED_AT_MOST:
             await self._run(self._flush)
             self._unflushed = 0
         else:
             await self._on(self._disk, lambda: sync(self._log))
+        self._unsaved = False
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -4,11 +4,12 @@ qdrant-client's local mode, as far as the two mean the same."""
 import asyncio
 import json
 import math
+import os
 import random
 import shutil
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -792,6 +793,31 @@ async def replaced(index: EdgeIndex, times: int) -> int:
         await index.publish("d", at=generation)
         await index.sweep(generation)
     return times
+
+
+async def test_what_has_changed_is_brought_to_the_disk_and_what_has_not_waits_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, really, synced = await opened(tmp_path), os.fsync, list[int]()
+
+    def fsync(number: int) -> None:
+        really(number)
+        synced.append(number)
+
+    async def waits(work: Awaitable[object]) -> bool:
+        synced.clear()
+        await work
+        return bool(synced)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert await waits(index.put([point("d", born=STAGED)]))
+    assert await waits(index.publish("d", at=1))
+    assert not await waits(index.sweep(1))
+    assert not await waits(index.retire("e", died=2))
+    assert await waits(index.retire("d", died=2))
+    assert await waits(index.sweep(2))
+    assert not await waits(index.sweep(2))
+    await index.close()
 
 
 @pytest.mark.usefixtures("soon_copied")
