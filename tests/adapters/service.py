@@ -78,7 +78,8 @@ class Service:
 
     def stop(self) -> None:
         """Begin to; leaving the block waits for it."""
-        self._loop.call_soon_threadsafe(self._stopped.set)
+        with suppress(RuntimeError):  # it has stopped since an earlier call, and its loop is closed
+            self._loop.call_soon_threadsafe(self._stopped.set)
 
     def client(self, **headers: str) -> httpx.Client:
         """Through the address, as a program; without TLS there are no certificates to load, 45 ms."""

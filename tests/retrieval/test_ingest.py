@@ -144,7 +144,7 @@ async def test_a_document_is_found_by_meaning_words_and_ngrams_with_all_that_is_
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which pages are whose")
 async def test_the_dictionary_is_put_down_behind_a_batch(index: EdgeIndex) -> None:
     def here() -> int:
-        return resident(next(Path(sudachidict_small.__path__[0]).rglob("system.dic")), "s")
+        return resident(next(Path(sudachidict_small.__path__[0]).rglob("system.dic")).resolve(), "s")
 
     asked = SPARSE.query("東京特許許可局")
     assert await asyncio.to_thread(here) > 0
