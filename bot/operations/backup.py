@@ -1,9 +1,10 @@
 """One file that holds a home's knowledge, made while the bot runs; `bot/operations/restore.py` makes a home from it.
 
 In it: the database as of one moment (a PostgreSQL database as an SQLite file, too, so that either is restored into
-either), the Markdown of every document in it, and the pairs of questions and answers, which the Markdown does not tell
-from text. Not in it: settings (secrets), the chat log, and the vectors: copied under a
-running engine they would be of no certain moment, and they can be made again from the rest. Source: reliability.md R48.
+either), the Markdown of every document in it, with the earlier versions that answers are still to be held against, and
+the pairs of questions and answers, which the Markdown does not tell from text. Not in it: settings (secrets), the chat
+log, and the vectors: copied under a running engine they would be of no certain moment, and they can be made again from
+the rest. Source: reliability.md R48.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import os
 import shutil
 import sqlite3
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -161,14 +162,15 @@ async def _gather(file: Path, kept: Path, staging: Path) -> tuple[list[DocumentR
     """The database as of one moment, and every Markdown it names.
 
     A document that is replaced or forgotten after that moment may take its Markdown away before it is copied: then
-    that moment is given up for a later one.
+    that moment is given up for a later one. An earlier version that is gone is only missed where answers are checked.
     """
     snapshot = staging / DATABASE
-    missing: list[str] = []
+    missing: set[str] = set()
     for _ in range(_TRIES):
         await asyncio.to_thread(copy, file, snapshot)
-        rows, indexes = await _contents(snapshot)
-        missing = await asyncio.to_thread(_copy_markdown, rows, kept, staging)
+        rows, indexes, addresses = await _contents(snapshot)
+        missing = await asyncio.to_thread(_copy_markdown, addresses, kept, staging)
+        missing &= {row.markdown for row in rows}
         if not missing:
             return rows, indexes
     raise BackupError(_MOVING, count=len(missing))
@@ -200,23 +202,25 @@ def _write(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-async def _contents(snapshot: Path) -> tuple[list[DocumentRow], list[IndexRow]]:
-    """Read from a copy of the copy at this version's schema: the backup itself stays as the database was."""
+async def _contents(snapshot: Path) -> tuple[list[DocumentRow], list[IndexRow], set[str]]:
+    """With the addresses of the Markdown that is needed. Read from a copy of the copy at this version's schema: the
+    backup itself stays as the database was."""
     current = snapshot.with_name("current.db")
     await asyncio.to_thread(shutil.copyfile, snapshot, current)
     try:
         await asyncio.to_thread(upgrade, url_of(current))
         async with opened(url_of(current)) as engine:
-            return await Documents(engine, "").listed(), await VectorStores(engine).listed()
+            documents = Documents(engine, "")
+            return await documents.listed(), await VectorStores(engine).listed(), await documents.kept()
     finally:
         for left in snapshot.parent.glob("current*"):  # with its log and the copy from before an upgrade
             left.unlink()
 
 
-def _copy_markdown(rows: Sequence[DocumentRow], kept: Path, staging: Path) -> list[str]:
+def _copy_markdown(addresses: Collection[str], kept: Path, staging: Path) -> set[str]:
     """The addresses of what could not be copied."""
-    missing = []
-    for address in {row.markdown for row in rows}:
+    missing = set()
+    for address in addresses:
         copied = staging / "documents" / address[:2] / f"{address}.md"
         if copied.exists():
             continue
@@ -225,7 +229,7 @@ def _copy_markdown(rows: Sequence[DocumentRow], kept: Path, staging: Path) -> li
         except FileNotFoundError:
             data = b""
         if hashlib.sha256(data).hexdigest() != address:
-            missing.append(address)
+            missing.add(address)
             continue
         _write(copied, data)
     return missing

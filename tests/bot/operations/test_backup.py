@@ -19,21 +19,24 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert
 
 from bot.app import make_embedder, running
 from bot.config.settings import Settings
 from bot.errors import SettingsError
+from bot.knowledge.content_store import ContentFolder
 from bot.logs import Redactor
 from bot.operations.backup import BackupError, back_up
 from bot.operations.copies import copying, sweep
 from bot.operations.restore import Restored, restore
 from bot.operations.restore_marker import refuse_unfinished, unfinished
-from bot.store.engine import connect
+from bot.store.engine import connect, execute
+from bot.store.schema import changed_documents
 from migrations import NewerDatabaseError, revisions
 from retrieval.types import TEAM, Hit, Readers
 from tests.bot.library import opened
 from tests.bot.program import Warm
-from tests.bot.store.everything import fill, rows_of_all
+from tests.bot.store.everything import AT, fill, rows_of_all
 from tests.retrieval.test_ingest import HashEmbedder
 
 ROOT = Path(__file__).parents[3]
@@ -193,6 +196,19 @@ async def test_what_stands_beside_pairs_comes_back(tmp_path: Path) -> None:
         ("a.json", "Sato.", "Who runs the harbour?"),
         ("a.json", "port: Otaru", None),
     ]
+
+
+async def test_what_answers_are_to_be_held_against_comes_back(tmp_path: Path) -> None:
+    """A text that is gone is no reason to make no backup."""
+    settings = await home(tmp_path / "old")
+    before = await ContentFolder(settings.home / "documents").put("# Plan\n\nThe harbour plan of winter.\n")
+    engine = connect(f"sqlite+aiosqlite:///{settings.home}/kotae.db")
+    for document, address in (("d1", before), ("d2", hashlib.sha256(b"lost").hexdigest())):
+        noted = insert(changed_documents).values(document=document, name="plan.md", before=address, at=AT)
+        await execute(engine, noted)
+    await engine.dispose()
+    await restored((await back_up(settings, tmp_path / "copy")).file, tmp_path / "new")
+    assert "winter" in await ContentFolder(tmp_path / "new" / "documents").read(before)
 
 
 async def test_without_an_index_pairs_become_text_and_it_is_said(tmp_path: Path) -> None:
