@@ -51,6 +51,10 @@ DOUBTS = "tests/bot/unanswered/test_doubts.py"
 DOUBT_SHOWN = "tests/adapters/markdown/test_events.py::test_doubt_stands_in_front_of_an_answer_once"
 MISSED = "tests/bot/turns/test_turns.py::test_what_is_a_miss"
 BACKUPS = "tests/bot/operations/test_backup.py"
+NOWHERE = (
+    "tests/bot/knowledge/test_reindex.py"
+    "::test_of_a_document_that_is_nowhere_a_store_made_anew_has_nothing_until_it_is_added_again"
+)
 KILLED_BACKUP = f"{BACKUPS}::test_what_killed_backups"
 IDENTITY = "tests/bot/knowledge/test_identity.py"
 STRANGE_DATABASE = f"{IDENTITY}::test_a_database_that_does_not_know_the_home_is_refused_and_nothing_is_lost"
@@ -1241,8 +1245,20 @@ MUTATIONS = (
     Mutation(
         "a document whose text is lost comes over in the passages that the old index has",
         "bot/knowledge/reindex.py",
-        ("            if len(cut) != row.chunks:\n", "            if cut:\n"),
+        ("            if len(cut) != row.chunks and not nowhere:\n", "            if cut:\n"),
         ("tests/bot/knowledge/test_reindex.py::test_a_document_whose_text_is_lost_comes_over_as_the_old_store_has_it",),
+    ),
+    Mutation(
+        "a document of which nothing is left does not keep the others from being found",
+        "bot/knowledge/reindex.py",
+        ("nowhere = copy.everything and isinstance", "nowhere = False and isinstance"),
+        (NOWHERE,),
+    ),
+    Mutation(
+        "a text that is there again is found again",
+        "bot/knowledge/reindex.py",
+        ("            if nowhere != await self._kept.lost(nowhere):\n", "            if False:\n"),
+        (NOWHERE,),
     ),
     Mutation(
         "a text that is lost comes back with its document",
@@ -1561,6 +1577,13 @@ MUTATIONS = (
         "bot/operations/copies.py",
         ("            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n            shutil", "            shutil"),
         ("tests/bot/operations/test_backup.py::test_a_backup_under_way_is_left_alone",),
+    ),
+    Mutation(
+        "a backup has what answers are still to be held against",
+        "bot/operations/backup.py",
+        ("return await documents.listed(), await VectorStores(engine).listed(), await documents.kept()",
+         "return (rows := await documents.listed()), await VectorStores(engine).listed(), {row.markdown for row in rows}"),
+        (f"{BACKUPS}::test_what_answers_are_to_be_held_against_comes_back",),
     ),
     Mutation(
         "the old version dies with the new one's birth",

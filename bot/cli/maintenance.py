@@ -317,8 +317,19 @@ def reindex(
     what = _("Indexing", "インデックスを作成中")
 
     async def work(app: "Application") -> int:
-        count = len(await app.data.documents.listed())
-        output.say(_("The index fits: {n} document{n:|s}.", "インデックスは最新です（文書 {n} 件）。", n=count))
+        rows = await app.data.documents.listed()
+        output.say(_("The index fits: {n} document{n:|s}.", "インデックスは最新です（文書 {n} 件）。", n=len(rows)))
+        if lost := sorted(row.name for row in rows if not row.chunks):
+            output.warn(
+                _(
+                    "Nothing is left of {n} document{n:|s}, neither text nor index: {names}. Add {n:it|them} again"
+                    " (kotae ingest PATH), or forget {n:it|them} (kotae forget NAME).",
+                    "本文もインデックスも失われた文書が {n} 件あります: {names}。もう一度登録するか"
+                    "（kotae ingest パス）、削除してください（kotae forget 名前）。",
+                    n=len(lost),
+                    names=", ".join(lost[:10]) + (" …" if len(lost) > 10 else ""),
+                )
+            )
         return ANSWERED
 
     with output.progress(quiet=False) as progress:
@@ -367,6 +378,7 @@ def migrate() -> None:
 def forget_person(name: str, *, as_json: bool) -> None:
     """`kotae forget --user slack:U012AB3CD`: in this process, also beside a running bot."""
     from bot.app import running
+    from bot.config.own_files import ASIDE
     from bot.database import database
     from bot.operations.copies import sweep
     from bot.operations.retention import Person, WhoError
@@ -399,6 +411,16 @@ def forget_person(name: str, *, as_json: bool) -> None:
                     "作成中または中断されたバックアップのデータベースのコピーを削除できませんでした: {folders}"
                     "。バックアップが動いていないときに削除してください。",
                     folders=", ".join(map(str, left)),
+                )
+            )
+        if moved := sorted(path for path in settings.home.glob("aside-*") if ASIDE.fullmatch(path.name)):
+            output.warn(
+                _(
+                    "What kotae reindex --set-aside moved away may have words of the person: {folders}. Delete it when"
+                    " nobody needs it any more.",
+                    "kotae reindex --set-aside が移した {folders} に、本人の発言が残っている可能性があります。"
+                    "不要になったらフォルダーごと削除してください。",
+                    folders=", ".join(map(str, moved)),
                 )
             )
         return ANSWERED

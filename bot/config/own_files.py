@@ -20,7 +20,7 @@ OURS: Mapping[str, re.Pattern[str]] = {
     "vectors": re.compile(r"reindex\.jsonl|\.kotae-.+\.part"),  # and the stores: folders with a lock
 }
 
-_ASIDE = re.compile(r"aside-\d{8}T.+")  # bot/knowledge/set_aside.py
+ASIDE = re.compile(r"aside-\d{8}T.+")  # bot/knowledge/set_aside.py
 
 
 def given_files(path: Path, home: Path) -> list[LocalFile]:
@@ -39,7 +39,7 @@ def _is_kept(file: Path, home: Path) -> bool:
     if not file.is_relative_to(home):
         return False
     top, *below = file.relative_to(home).parts
-    return bool(below) and (_ASIDE.fullmatch(top) is not None or is_our_entry(home / top / below[0]))
+    return bool(below) and (ASIDE.fullmatch(top) is not None or is_our_entry(home / top / below[0]))
 
 
 def is_our_entry(path: Path) -> bool:

@@ -229,10 +229,10 @@ async def clock(settings: Settings) -> Sequence[Remark]:
 _NONE = Text(en="There are none yet.", ja="まだありません。")
 _ADD = Text(en="Add some: kotae ingest PATH", ja="kotae ingest パス で登録してください。")
 _LOST = Text(
-    en="Of {all} document{all:|s} the kept text of {count} is missing or changed{names}. They are still found, but "
-    "cannot be read anew, nor backed up.",
-    ja="{all} 件の文書のうち {count} 件で、保存されているはずの本文がないか変わっています{names}。検索はできますが、"
-    "読み直しもバックアップもできません。",
+    en="Of {all} document{all:|s} the kept text of {count} is missing or changed{names}. They are found as far as "
+    "the index has them, but cannot be read anew, nor backed up.",
+    ja="{all} 件の文書のうち {count} 件で、保存されているはずの本文がないか変わっています{names}。"
+    "インデックスに残っている範囲で検索はできますが、読み直しもバックアップもできません。",
 )
 _ADD_AGAIN = Text(
     en="Add these documents again (kotae ingest PATH), or restore a backup.",

@@ -263,8 +263,8 @@ class KnowledgeBase:
         return bool(await self._shelves.forget(document_id, at_source=at_source))
 
     async def _whole(self, row: DocumentRow) -> bool:
-        """Whether its kept text is there as it was kept."""
-        return not await self._kept.lost({row.markdown})
+        """Whether its kept text is there as it was kept, and something of it is found."""
+        return bool(row.chunks) and not await self._kept.lost({row.markdown})
 
     async def as_cited(self, address: str) -> str | None:
         """A document as it was when it was cited, by the address that was noted; None: that is lost."""

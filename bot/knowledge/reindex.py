@@ -117,10 +117,14 @@ class Reindex:
                 await opened.close()
 
     async def whole(self, index: Index) -> bool:
-        """Whether the store has all passages of the documents there are: not when its folder or collection was lost."""
+        """Whether the store has all passages of the documents there are: not when its folder or collection was lost, or
+        the text of a document of which nothing was left is there again."""
         async with self._quiet() as generation:
             rows = await self._documents.listed()
             everyone = Readers(frozenset(row.scope for row in rows))
+            nowhere = {row.markdown for row in rows if not row.chunks}
+            if nowhere != await self._kept.lost(nowhere):
+                return False
             return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
 
     async def clean_up(self, current: Made) -> None:
@@ -201,7 +205,9 @@ class Reindex:
         """Write a document where the new store does not have it as it should be; False when it cannot be brought.
 
         One whose text is lost or too long for now comes over in the passages that the old store has of it: whoever
-        upgrades could neither go back to that store nor forget the document, since this version cannot open it."""
+        upgrades could neither go back to that store nor forget the document, since this version cannot open it. Where
+        the store that is current has lost passages of it, too, what is left of them is all there is, and is brought:
+        without that store nobody could forget the document or add it again."""
         about = row.about()
         try:
             document = await self._read(copy, row)
@@ -212,7 +218,8 @@ class Reindex:
             log.warning("a document cannot be cut anew: %s", error)
             document = Document(row.name, "", row.title)
             cut = [one.as_chunk() for one in await stored(copy.old, row)]
-            if len(cut) != row.chunks:
+            nowhere = copy.everything and isinstance(error, ContentLostError)
+            if len(cut) != row.chunks and not nowhere:
                 copy.unfit[row.id] = row.name
                 return False
         if row.id in copy.touched or copy.everything:

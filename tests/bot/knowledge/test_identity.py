@@ -552,6 +552,23 @@ def test_the_command_says_what_to_do(tmp_path: Path, warm: Warm, language: str) 
     assert warm("documents", "--json", home=home).document == {"documents": []}
 
 
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_of_what_is_lost_altogether_the_command_says_what_to_do_and_it_can_be_done(
+    tmp_path: Path, warm: Warm, language: str
+) -> None:
+    home, page = tmp_path / "home", tmp_path / "plan.md"
+    page.write_text(TEXTS["plan.md"])
+    assert warm("ingest", page, home=home).returncode == 0
+    shutil.rmtree(home / "vectors")
+    for kept in home.glob("documents/??/*.md"):
+        kept.unlink()
+    said = warm("reindex", home=home, KOTAE_LANGUAGE=language).stderr
+    assert "kotae forget" in said and "kotae ingest" in said and "plan.md" in said
+    assert ("失われた" if language == "ja" else "Nothing is left of 1 document,") in said
+    done = warm("forget", "plan.md", home=home) if language == "ja" else warm("ingest", page, home=home)
+    assert done.returncode == 0 and not warm("reindex", home=home).stderr
+
+
 # -- the ways out ----------------------------------------------------------------------------------------------------
 
 

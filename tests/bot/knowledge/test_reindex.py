@@ -136,6 +136,10 @@ class Home:
         await reindex.clean_up(made)
         return done
 
+    async def whole(self) -> bool:
+        assert self.index is not None
+        return await self.reindex(HashEmbedder()).whole(self.index)
+
     async def shown(self) -> dict[str, list[tuple[str, str | None]]]:
         """Document → its passages (text, question) in the current store, at the current generation."""
         row = await self.indexes.current()
@@ -399,6 +403,25 @@ async def test_a_document_that_is_nowhere_is_named_and_the_old_store_stays(home:
     assert [made_of(row) for row in await home.indexes.listed()] == [OLD]
     kept.write_bytes(text)
     assert (await home.rebuilt()).written == 1  # the others were there
+    assert await home.shown() == before
+
+
+async def test_of_a_document_that_is_nowhere_a_store_made_anew_has_nothing_until_it_is_added_again(home: Home) -> None:
+    before = await home.shown()
+    (other,) = [row for row in await home.documents.listed() if row.name == "other.md"]
+    await home.take_out(other)
+    kept = await home.kept("other.md")
+    text = kept.read_bytes()
+    kept.unlink()
+    for _ in range(2):
+        await home.rebuilt(HashEmbedder(), OLD)
+        assert await home.shown() == before | {"other.md": []}
+    async with home.knowledge() as knowledge:
+        assert await home.whole()
+        kept.write_bytes(text)
+        assert not await home.whole()  # it comes back with the next run
+        await home.add(knowledge, "other.md", TEXTS["other.md"])
+        assert await home.whole()
     assert await home.shown() == before
 
 

@@ -536,6 +536,8 @@ async def test_what_killed_backups_leave_is_deleted_by_whatever_comes_next(tmp_p
     away.rename(three)
     assert warm("forget", "--user", "slack:U1", home=settings.home).stderr == ""
     assert copies(three) == [] and names(settings.home / "backups") == set()
+    (aside := settings.home / "aside-20260101T000000.000000Z").mkdir()
+    assert str(aside) in warm("forget", "--user", "slack:U1", home=settings.home).stderr
 
 
 async def test_a_backup_into_a_folder_deletes_what_is_left_there(tmp_path: Path) -> None:
