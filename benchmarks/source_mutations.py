@@ -1000,6 +1000,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TALKS}::test_words_are_not_kept_without_the_channel_that_they_follow",),
     ),
     (
+        "Sources: a clock that is put right makes none wait for years",
+        SOURCES,
+        (" or wait > timedelta(seconds=max(source.every, LONGEST_BACKOFF))", ""),
+        (f"{TESTS}::test_a_clock_that_is_put_right_makes_no_source_wait_for_years",),
+    ),
+    (
         "Sources: what is there again needs no word",
         SOURCES,
         ('if report.gone or source.state == "asks":', "if report.gone:"),

@@ -306,7 +306,7 @@ class Sources:
         for source in sorted(found.values(), key=lambda one: one.due_at):
             idle = source.id not in watched or watched[source.id].done()
             if source.kind == "channel":  # a look takes minutes, and what it is about is known
-                due = source.due_at <= self._clock() or (source.id in waiting and not source.failures)
+                due = self._is_due(source) or (source.id in waiting and not source.failures)
                 if idle and due and self.channels.serves(source.location):
                     watched[source.id] = asyncio.create_task(self._due(source), name="channel")
                 continue
@@ -314,8 +314,14 @@ class Sources:
                 continue
             if idle and source.kind == "folder":
                 watched[source.id] = asyncio.create_task(self._watch(source), name=f"source {source.name}")
-            if source.due_at <= self._clock() and source.id not in syncing and len(syncing) < SIDE_BY_SIDE:
+            if self._is_due(source) and source.id not in syncing and len(syncing) < SIDE_BY_SIDE:
                 syncing[source.id] = asyncio.create_task(self._due(source), name=f"sync {source.name}")
+
+    def _is_due(self, source: FollowedSource) -> bool:
+        """A time that is further away than any wait is that of a clock that was wrong, as of a machine that has just
+        started, and has been put right since: nothing would be followed until then."""
+        wait = source.due_at - self._clock()
+        return wait <= timedelta() or wait > timedelta(seconds=max(source.every, LONGEST_BACKOFF))
 
     def _is_here(self, source: FollowedSource) -> bool:
         """Whether to look at it here: of several machines one that has the folder or repository does, unless none has

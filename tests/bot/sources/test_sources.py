@@ -942,6 +942,26 @@ class Full(FollowedSources):
         await super().hurry(id, now)
 
 
+async def test_a_clock_that_is_put_right_makes_no_source_wait_for_years(home: Home, clock: Clock) -> None:
+    tree, right = home.tree("git"), clock.now
+    tree.write(a_md="Pier one.")
+    clock.now += timedelta(days=3650)
+    await home.follow(tree)
+    clock.now = right
+    tree.write(b_md="Pier two.")
+    watching = asyncio.create_task(home.sources.watch())
+    try:
+
+        async def there() -> bool:
+            (source,) = await home.store.listed()
+            return len(await home.library.found("pier")) == 2 and source.due_at <= right + timedelta(days=1)
+
+        await until(there)
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
 async def test_a_change_that_could_not_be_noted_at_once_is_followed_all_the_same(home: Home, clock: Clock) -> None:
     tree, library = home.tree("folder"), home.library
     tree.write(a_md="Pier one.")
