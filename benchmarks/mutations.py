@@ -235,6 +235,18 @@ MUTATIONS = (
         ("tests/retrieval/test_chunking.py::test_what_stands_beside_the_pairs_of_a_document_is_found_too",),
     ),
     Mutation(
+        "files: accents without end are cut as fast as letters",
+        "retrieval/chunking.py",
+        ("max(end - _MARKS, 0), -1) if not _combines(text[at])), end)", "0, -1) if not _combines(text[at])), 1)"),
+        ("tests/retrieval/test_chunking.py::test_accents_without_end_are_cut_as_fast_as_letters",),
+    ),
+    Mutation(
+        "questions: half mentions in a row are read in one go",
+        "agent/routing/router.py",
+        ("<@[^<>]*>", "<@[^>]*>"),
+        ("tests/hostile/test_long_texts.py",),
+    ),
+    Mutation(
         "files: a pair is not forgotten together with what stands beside it",
         "bot/knowledge/pair_documents.py",
         ("    left = kept or beside_pairs(document.markdown, [one.pair for one in pairs])\n", "    left = kept\n"),

@@ -28,6 +28,7 @@ _IN_FRONT = 120  # characters of the title and of the heading path that go in fr
 _LONGEST_HEADING = 200  # characters; what is longer was no heading
 _MEASURED = 64  # texts, whose tokens are remembered while a document is cut
 _SLACK = 8  # tokens that joining texts may add
+_MARKS = 32  # accents on one letter, which are not cut from it; of more no word is made
 _SOFT_BREAK = re.compile(r"[、，,;；:：\s]")
 
 _parser = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "reference"]))
@@ -424,8 +425,7 @@ class _Cutter:
                 low, high = (middle, high) if self._tokens(text[:middle]) <= room else (low, middle - 1)
             breaks = [found.end() for found in _SOFT_BREAK.finditer(text, low * 2 // 3, low)]
             end = breaks[-1] if breaks else low
-            while end > 1 and _combines(text[end]):
-                end -= 1
+            end = next((at for at in range(end, max(end - _MARKS, 0), -1) if not _combines(text[at])), end)
             yield text[:end]
             text = text[end:]
         yield text

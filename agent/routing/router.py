@@ -13,7 +13,7 @@ from retrieval.text import normalise, sentences
 Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "help", "empty"]
 
 _COURTESY: tuple[Kind, ...] = ("farewell", "thanks", "greeting")
-_PING = re.compile(r"<@[^>]*>|(?<!\w)@\w+")
+_PING = re.compile(r"<@[^<>]*>|(?<!\w)@\w+")
 _EMOJI = re.compile(r":[\w+-]+:")  # as Slack writes them: ":bow:", ":+1::skin-tone-3:"
 _NO_WORD = re.compile(r"[\W_]*")
 _MARK = re.compile(r".\s*[,、。!?.~〜…]+|[,、。!?]")  # from the last character of what it sets off

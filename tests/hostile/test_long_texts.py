@@ -25,6 +25,7 @@ AT_ONCE = 0.1  # seconds of the processor, for the whole text: too little to be 
     ("read", "sign", "times"),
     [
         (route, "1", 10_000),
+        (route, "<@", 20_000),
         (parts.__wrapped__, "and what x ", 4_000),  # what it remembers takes no time
         (lambda asked: parts.__wrapped__("A. " * len(asked) + asked), "is it? ", 1_000),
         (objects, "no ", 10_000),

@@ -1,6 +1,7 @@
 """Chunks: nothing lost, nothing too long, each one understandable on its own."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -165,6 +166,18 @@ def test_a_character_is_never_cut_from_its_accent() -> None:
     made = cut("か\u3099" * 3000)
     assert len(made) > 2
     assert not any(text.startswith("\u3099") for text in texts(made))
+
+
+def test_accents_without_end_are_cut_as_fast_as_letters() -> None:
+    measured: Counter[str] = Counter()
+
+    def counted(text: str) -> int:
+        measured[text[-1:]] += 1
+        return len(text)
+
+    for character in ("x", "\u0335"):
+        chunks(Document("notes.md", f"e{character * 3000}"), max_chars=2048, max_tokens=500, measure=counted)
+    assert measured["\u0335"] <= measured["x"]
 
 
 def test_a_long_list_is_cut_between_items_with_nested_ones() -> None:
