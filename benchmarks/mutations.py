@@ -2320,6 +2320,12 @@ MUTATIONS = (
         ("tests/retrieval/test_search.py::test_a_reranker_that_fails_leaves_the_order",),
     ),
     Mutation(
+        "Slack: that an app is of a whole organisation is said",
+        "adapters/slack/setup/check.py",
+        ("    if bot.whole_org:\n", "    if False:\n"),
+        ("tests/adapters/slack/setup/test_check.py::test_an_app_of_a_whole_organisation_is_told_that_nobody_is_of_the_team",),
+    ),
+    Mutation(
         "setup: the manifest goes over no other file",
         "adapters/slack/setup/app_creation.py",
         ("        if other and not (wizard.asks", "        if False and not (wizard.asks"),

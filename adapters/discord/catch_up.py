@@ -21,7 +21,7 @@ SECONDS = 900.0  # after which nobody waits for an answer any more
 CHANNELS, MESSAGES = 100, 100  # that are looked through; messages of each
 DIRECT_ONES = 50  # of the channels: direct conversations, of which nothing says beforehand whether they have news
 
-Spoken = discord.TextChannel | discord.VoiceChannel | discord.Thread
+Spoken = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
 Read = Spoken | discord.PartialMessageable
 
 
@@ -56,7 +56,7 @@ def _spoken_in(client: discord.Client, shard: int, since: int) -> Iterator[Spoke
     for guild in client.guilds:
         if guild.shard_id != shard:
             continue
-        channels: list[Spoken] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
+        channels: list[Spoken] = [*guild.text_channels, *guild.voice_channels, *guild.stage_channels, *guild.threads]
         for channel in channels:
             if (channel.last_message_id or 0) >= since and _readable(channel):
                 yield channel

@@ -15,6 +15,8 @@ from tests.fakes.discord_rights import Member, Role
 from tests.fakes.discord_world import (
     DM,
     FORUM,
+    STAGE,
+    VOICE,
     App,
     Channel,
     File,
@@ -192,7 +194,7 @@ class Payloads:
                 for each in channel.overwrites.values()
             ],
         }
-        if channel.kind == 2:
+        if channel.kind in (VOICE, STAGE):
             told |= {"bitrate": 64_000, "user_limit": 0, "rtc_region": None}
         if channel.kind == FORUM:
             told["flags"] = 1 << 4 if channel.requires_tag else 0

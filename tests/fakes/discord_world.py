@@ -16,7 +16,7 @@ from tests.fakes.discord_rights import BITS, Member, Overwrite, Role
 from tests.fakes.slack_world import Clock
 
 Json = dict[str, Any]
-TEXT, DM, VOICE, CATEGORY, ANNOUNCEMENT, PUBLIC_THREAD, PRIVATE_THREAD, FORUM = 0, 1, 2, 4, 5, 11, 12, 15
+TEXT, DM, VOICE, CATEGORY, ANNOUNCEMENT, PUBLIC_THREAD, PRIVATE_THREAD, STAGE, FORUM = 0, 1, 2, 4, 5, 11, 12, 13, 15
 THREADS = frozenset({10, PUBLIC_THREAD, PRIVATE_THREAD})
 SUPPRESS_EMBEDS, EPHEMERAL, LOADING, HAS_THREAD, V2 = 1 << 2, 1 << 6, 1 << 7, 1 << 5, 1 << 15
 PLAIN = frozenset({0, 19, 20, 23})  # message types that people or apps write; the others are Discord's own
@@ -359,7 +359,7 @@ class World:
         """Nothing in a private thread for whom it does not show, nor beside a voice channel for whom may not join it.
         Source: topics/threads, permissions; resources/message (CONNECT)."""
         granted = self.permissions(user, channel)
-        if channel.kind == VOICE and not granted & BITS["connect"]:
+        if channel.kind in (VOICE, STAGE) and not granted & BITS["connect"]:
             return False
         hidden = channel.kind == PRIVATE_THREAD and user not in channel.people
         return bool(granted & BITS[permission]) and not (hidden and not granted & BITS["manage_threads"])

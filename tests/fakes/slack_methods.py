@@ -23,6 +23,7 @@ class Methods:
         self._uploads: dict[str, str] = {}  # by token: the file it is for
         self.keeps_metadata = True
         self.told_of: Callable[[str], bool] = lambda event: True  # whether the app is subscribed to it
+        self.whole_org = False  # whether the app is installed for all workspaces of an Enterprise Grid
         self.history_page = 1000  # 15 for apps sold outside Slack's marketplace
 
     # -- who --------------------------------------------------------------------------------------------------------
@@ -30,7 +31,7 @@ class Methods:
     def auth_test(self, app: App, arguments: Json) -> Json:
         bot = self._world.users[app.bot_user]
         told = {"url": f"{self._base}/", "team": "Loopback", "user": bot.name, "team_id": TEAM, "user_id": bot.id}
-        return {"ok": True, **told, "bot_id": app.bot_id, "is_enterprise_install": False}
+        return {"ok": True, **told, "bot_id": app.bot_id, "is_enterprise_install": self.whole_org}
 
     def users_info(self, app: App, arguments: Json) -> Json:
         user = self._world.users.get(str(arguments.get("user") or ""))

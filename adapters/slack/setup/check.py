@@ -37,6 +37,18 @@ _APP_OF_TOKEN = re.compile(r"xapp-\d+-(A[A-Z0-9]{8,})-")
 # -- what can be wrong ------------------------------------------------------------------------------------------------
 
 _CONNECTED = Text(en="Connected as {bot} in {team}.", ja="{team} に {bot} として接続できます。")
+_WHOLE_ORG = Text(
+    en="The app is installed for the whole organisation (Enterprise Grid), where nobody counts as one of the team: "
+    "only documents for everyone are used.",
+    ja="アプリが組織全体（Enterprise Grid）にインストールされています。この場合、誰もチームのメンバーとして扱われず、"
+    "全員に公開された文書だけで答えます。",
+)
+_ONE_WORKSPACE = Text(
+    en="Install the app in the team's workspace instead (api.slack.com/apps → your app → Install App) and put the new "
+    "token into SLACK_BOT_TOKEN.",
+    ja="代わりにチームのワークスペースへインストールし（api.slack.com/apps → アプリ → Install App）、"
+    "新しいトークンを SLACK_BOT_TOKEN に入れてください。",
+)
 _SCOPES_THERE = Text(en="All {count} scopes are granted.", ja="必要なスコープ {count} 個がすべてあります。")
 SOCKET_IS_ON = fine(Text(en="Socket Mode is on.", ja="Socket Mode は有効です。"))
 _OVER_HTTP = fine(
@@ -181,13 +193,15 @@ _DIGEST_WELL = Text(en="The digest can be posted in {channel}.", ja="ダイジ�
 
 @dataclass(frozen=True, slots=True)
 class SlackBot:
-    """Whose token it is. `scopes` None: the server did not say."""
+    """Whose token it is. `scopes` None: the server did not say; `whole_org`: it is good in all workspaces of an
+    organisation."""
 
     name: str
     user: str
     bot_id: str
     team: str
     scopes: frozenset[str] | None
+    whole_org: bool = False
 
     @property
     def shown(self) -> str:
@@ -257,6 +271,7 @@ async def identify(token: str, api_url: str | None) -> SlackBot:
         bot_id=str(told.get("bot_id") or ""),
         team=str(told.get("team") or told.get("team_id") or "?"),
         scopes=None if granted is None else frozenset(scope.strip() for scope in granted.split(",") if scope.strip()),
+        whole_org=bool(told.get("is_enterprise_install")),
     )
 
 
@@ -298,6 +313,8 @@ def _said(code: str, name: str, method: str) -> ProbeError:
 
 
 def connected(bot: SlackBot) -> Remark:
+    if bot.whole_org:
+        return fault(_WHOLE_ORG, _ONE_WORKSPACE)
     return fine(filled(_CONNECTED, bot=bot.shown, team=bot.team))
 
 

@@ -19,7 +19,7 @@ from tests.adapters.discord.service import Service, bot
 from tests.bot.library import opened
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, OWNER, FakeDiscord
 from tests.fakes.discord_gate import status
-from tests.fakes.discord_world import Message
+from tests.fakes.discord_world import STAGE, Message
 
 HERE = Place("discord", GUILD, GENERAL)
 PUBLIC = Audience("public")
@@ -161,14 +161,17 @@ async def test_what_was_asked_while_no_process_heard_it_is_answered_unless_it_is
             await discord.says("general", "ann", "@kotae How long do refunds take?"),
             await discord.says("general", "ben", "<@BOT> And abroad?", thread=talk),
         ]
+        stage = discord.world.add_channel("stage", kind=STAGE).id
+        await discord.says(stage, "ann", "@kotae How long do refunds take?")
         await discord.says("general", "ben", "Lunch?")
         await discord.says(secret, "ann", "@kotae How long?")
         for _ in range(2):  # and the second start finds all of it answered
             async with bot(discord, tmp_path, answers()) as here:
                 for place in (asked[0], talk):
                     await discord.wait_for(lambda: [one for one in discord.replies(place) if "30 days" in one.shown])  # noqa: B023
+                await discord.wait_for(lambda: [one for one in discord.posted(stage) if "30 days" in one.shown])
                 await discord.wait_for_idle()
-                assert not discord.replies(old) and not discord.posted(secret) and len(here.player.asks) in (2, 0)
+                assert not discord.replies(old) and not discord.posted(secret) and len(here.player.asks) in (3, 0)
         assert [len(discord.posted(place)) for place in (asked[0], talk)] == [2, 2]
         assert not [each for each in discord.journal.errors() if " 403 " in each]
 

@@ -109,6 +109,13 @@ async def test_what_is_wrong_with_a_token(mistake: Mistake) -> None:
         expect(await check.problems(settings(slack)), mistake.level, *mistake.said)
 
 
+async def test_an_app_of_a_whole_organisation_is_told_that_nobody_is_of_the_team() -> None:
+    async with FakeSlack() as slack:
+        slack.server.methods.whole_org = True
+        expect(await found(slack), "fault", "Enterprise Grid", "Install App", "組織全体", "ワークスペースへ")
+        expect(await check.problems(settings(slack)), "fault", "Enterprise Grid")
+
+
 async def test_a_token_that_slack_does_not_know_is_not_shown() -> None:
     async with FakeSlack() as slack:
         findings = await found(slack, SLACK_BOT_TOKEN=f"xoxb-1-{CANARY}")
