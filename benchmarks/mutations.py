@@ -241,6 +241,12 @@ MUTATIONS = (
         ("tests/retrieval/test_chunking.py::test_accents_without_end_are_cut_as_fast_as_letters",),
     ),
     Mutation(
+        "secrets: half tokens in a row are read in one go",
+        "bot/logs.py",
+        (r'(r"(\w://', r'(r"(\b[a-z][\w+.-]*://'),
+        ("tests/hostile/test_long_texts.py",),
+    ),
+    Mutation(
         "questions: half mentions in a row are read in one go",
         "agent/routing/router.py",
         ("<@[^<>]*>", "<@[^>]*>"),

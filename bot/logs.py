@@ -43,7 +43,7 @@ _SECRETS = re.compile(
     | \bAIza[\w-]{20,} | \bAQ\.[\w-]{20,}                             # Google
     | \bsk-[\w-]{12,}                                                 # OpenAI and the like
     | \bhf_\w{20,}                                                   # Hugging Face
-    | \beyJ[\w-]{10,}\.[\w-]{5,}\.[\w-]{5,}                           # JWT
+    | \beyJ[\w-]{10,1000}\.[\w-]{5,}\.[\w-]{5,}                       # JWT
     | \bgh[pousr]_\w{20,} | \bgithub_pat_\w{20,} | \bglpat-[\w-]{16,}  # GitHub, GitLab
     | \b(?:AKIA|ASIA)[0-9A-Z]{16}\b                                   # AWS: access key
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[\s\S]*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
@@ -60,7 +60,7 @@ _QUERY = re.compile(
     r"(?i)([?&](?:x-amz-[a-z-]+|x-goog-[a-z-]+|sig|signature|token|access_token|key|api_?key|ticket|hm|secret|password|t)=)"
     r"[^\s&#\"'<>]+"
 )
-_PASSWORD = re.compile(r"(\b[a-z][\w+.-]*://[^\s:/@]*:)[^\s/@]+(@)")
+_PASSWORD = re.compile(r"(\w://[^\s:/@]*:)[^\s/@]+(@)")
 _CLUE = re.compile(  # in every text of which one of them takes something: most have none, and are not looked at further
     r"xox|xapp-|hooks\.slack|webhooks/|\.[\w-]{6,7}\.[\w-]{27}|AIza|AQ\.|sk-|hf_|eyJ|gh[pousr]_|github_pat_|glpat-|AKIA|ASIA"
     r"|PRIVATE KEY|Bearer|Basic|Bot\s|[?&][\w-]+=|://|(?i:api|signature|authorization)"

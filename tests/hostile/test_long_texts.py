@@ -16,6 +16,7 @@ from agent.reflection import parse_draft
 from agent.routing.parts import parts
 from agent.routing.router import objects, route
 from agent.segmentation import clean
+from bot.logs import Redactor
 
 GROWS = 8  # for four times the text; each grew by sixteen
 AT_ONCE = 0.1  # seconds of the processor, for the whole text: too little to be compared
@@ -48,6 +49,8 @@ AT_ONCE = 0.1  # seconds of the processor, for the whole text: too little to be 
         (lambda colons: parse_draft(f"found{colons}"), ":", 20_000),
         (lambda commas: parse_draft(f"Found: yes{commas}"), ",", 20_000),
         (harmless, "<", 40_000),
+        (Redactor(), "xoxb-", 20_000),
+        (Redactor(), "eyJ-", 20_000),
     ],
 )
 def test_llm06_a_long_text_takes_no_longer_than_it_is(read: Callable[[str], object], sign: str, times: int) -> None:
