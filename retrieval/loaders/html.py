@@ -30,7 +30,8 @@ _SILENT = (
     " button:not([aria-expanded], [aria-controls], h1 *, h2 *, h3 *, h4 *, summary *)"  # those head a fold-out answer
 )
 _AROUND = (
-    'nav, aside, [role="navigation"], [role="search"], [role="banner"], [role="contentinfo"], [role="complementary"]'
+    'nav, aside, [role="navigation"], [role="search"], [role="banner"], [role="contentinfo"], [role="complementary"],'
+    " .search-results"  # GitBook and HonKit: on each page, for what a script may find
 )
 _KINDS_AROUND = (  # what a page without such elements calls them, in an id or a class, without its hyphens
     (

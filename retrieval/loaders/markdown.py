@@ -90,13 +90,7 @@ def plain(line: str) -> str:
 
 def tidy(text: str) -> str:
     """Markdown from a file, in its own words only; code stays as it is, links keep their address."""
-    stash: list[str] = []
-
-    def hide(code: re.Match[str]) -> str:
-        stash.append(code.group())
-        return f"\0{len(stash) - 1}\0"
-
-    text = _CODE.sub(hide, text.replace("\0", ""))
+    text, stash = _without_code(text)
     for silent in (_COMMENT, _SILENT, _READING, _HIDDEN):
         text = silent.sub("", text)
     text = _SHORT_CODE.sub(_short_code, text)
@@ -107,13 +101,32 @@ def tidy(text: str) -> str:
     text = _TABLE.sub(_table, text)
     text = _ANCHOR.sub(_link, _PICTURE.sub(lambda image: image["double"] or image["single"] or "", text))
     text = html.unescape(_TAG.sub(_tag, _without_components(text)))
-    text = tidy_images(text)
-    return _STASHED.sub(lambda found: stash[int(found[1])] if int(found[1]) < len(stash) else "", text)
+    return _with_code(_without_images(text), stash)
 
 
 def tidy_images(text: str) -> str:
-    """Images become their description, links to nowhere or to scripts their text; for Markdown made by a converter."""
-    text = _COMMENT.sub("", text)
+    """Images become their description, links to nowhere or to scripts their text; for Markdown made by a converter,
+    whose code stays as it is."""
+    text, stash = _without_code(text)
+    return _with_code(_without_images(text), stash)
+
+
+def _without_code(text: str) -> tuple[str, list[str]]:
+    """The text with a mark for each code in it, and the codes by number."""
+    stash: list[str] = []
+
+    def hide(code: re.Match[str]) -> str:
+        stash.append(code.group())
+        return f"\0{len(stash) - 1}\0"
+
+    return _CODE.sub(hide, text.replace("\0", "")), stash
+
+
+def _with_code(text: str, stash: Sequence[str]) -> str:
+    return _STASHED.sub(lambda found: stash[int(found[1])] if int(found[1]) < len(stash) else "", text)
+
+
+def _without_images(text: str) -> str:
     text = _WORDLESS_LINK.sub("", _IMAGE.sub(_description, text))
     return _EMPTY_LINK.sub(lambda link: link["text"], text)
 

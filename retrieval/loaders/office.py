@@ -57,6 +57,7 @@ _STRUCK_RUN = re.compile(
     rb"(<a:rPr\b[^>]*\bstrike=\"(?:sng|dbl)Strike\"[^>]*?(?:/>|>(?:(?!</a:r>).)*?</a:rPr>)\s*<a:t>)([^<]*[^<\s])",
     re.DOTALL,
 )
+_SLIDE_NUMBER = re.compile(r"<!-- Slide number: \d+ -->")  # by the converter
 _BETWEEN_STRUCK = re.compile(r"(?<=\S)~~~~(?=\S)")
 _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
@@ -129,7 +130,7 @@ def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
         if name.startswith("ppt/slides/") and not _HIDDEN_SLIDE.search(part):
             parts[name] = _SHAPE.sub(lambda shape: _of_a_kind(b"" if _is_repeated(shape[0], said) else shape[0]), part)
             parts[name] = _STRUCK_RUN.sub(rb"\1~~\2~~", parts[name])
-    markdown = _convert(_SlidesConverter, pack(parts), ".pptx").markdown
+    markdown = _SLIDE_NUMBER.sub("", _convert(_SlidesConverter, pack(parts), ".pptx").markdown)
     return _converted(_BETWEEN_STRUCK.sub("", markdown)), "", stated_by(parts)
 
 

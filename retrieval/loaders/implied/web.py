@@ -28,6 +28,8 @@ def bring_together(soup: BeautifulSoup) -> None:
     _unfold(soup)
     for pre in soup.find_all("pre"):
         _plain_code(pre)
+    for inner in soup.select("pre pre"):  # mdBook's, and Rouge's once its line numbers are gone
+        inner.unwrap()
     _leave_out_contents(soup)
     _leave_out_links(soup)
     mark_superscripts(soup)

@@ -134,3 +134,28 @@ def test_what_an_article_says_of_itself_at_its_foot_is_left_out() -> None:
     page = "<main><p>Take care.</p><blockquote><p>Slowly.</p><footer>— Aki</footer></blockquote>{foot}</main>"
     assert text(page.format(foot="<footer>Edited by Ben</footer>")) == text(page.format(foot=""))
     assert "Aki" in text(page.format(foot=""))
+
+
+def test_code_in_code_is_one() -> None:
+    # mdBook's playground; Rouge with numbers, as Jekyll lays it into the code of a page
+    playground = '<pre><pre class="playground"><code># set x\nx = 1\n</code></pre></pre>'
+    rouge = (
+        '<pre><code><table class="rouge-table"><tr><td class="gutter"><pre class="lineno">1\n2\n</pre></td>'
+        '<td class="code"><pre># set x\nx = 1\n</pre></td></tr></table></code></pre>'
+    )
+    for code in (playground, rouge):
+        assert re.sub(r"\n+", "\n", text(code)) == "```\n# set x\nx = 1\n```"
+
+
+def test_a_comment_that_a_page_shows_is_part_of_it() -> None:
+    shown = "<p>Begin it with <code>&lt;!--</code>.</p><pre><code>&lt;!-- ![a](b.png) --&gt;</code></pre><p>Then &lt;!-- end.</p>"
+    assert (
+        text(shown + "<p>Friday.</p>")
+        == "Begin it with `<!--`.\n\n```\n<!-- ![a](b.png) -->\n```\n\nThen <!-- end.\n\nFriday."
+    )
+
+
+def test_what_a_script_may_find_is_no_part_of_a_page() -> None:
+    found = '<div class="search-results"><h1><span></span> results matching "<b></b>"</h1><h1>No results</h1></div>'
+    page = f'<div id="book-search-results"><div><section><h1>T</h1><p>Open at noon.</p></section></div>{found}</div>'
+    assert text(page) == "# T\n\nOpen at noon."
