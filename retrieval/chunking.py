@@ -31,7 +31,7 @@ _SLACK = 8  # tokens that joining texts may add
 _MARKS = 32  # accents on one letter, which are not cut from it; of more no word is made
 _SOFT_BREAK = re.compile(r"[、，,;；:：\s]")
 
-_parser = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "reference"]))
+_parser = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "reference", "html_block"]))
 
 
 def embedding_text(title: str, chunk: Chunk) -> str:

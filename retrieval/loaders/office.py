@@ -23,7 +23,7 @@ from openpyxl.utils import column_index_from_string  # type: ignore[import-untyp
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
 from retrieval.loaders.implied.drawings import boxes_of, related, with_diagrams
-from retrieval.loaders.implied.web import mark_superscripts
+from retrieval.loaders.implied.web import FENCE_SHOWN, mark_superscripts
 from retrieval.loaders.implied.word import plainly_written, written_out
 from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.loaders.markdown import tidy_images
@@ -58,6 +58,7 @@ _STRUCK_RUN = re.compile(
     re.DOTALL,
 )
 _SLIDE_NUMBER = re.compile(r"<!-- Slide number: \d+ -->")  # by the converter
+_FENCED = re.compile(r"^(?P<indent>[ \t]*)```\n(?P<text>.*?)\n[ \t]*```$", re.M | re.S)
 _BETWEEN_STRUCK = re.compile(r"(?<=\S)~~~~(?=\S)")
 _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
@@ -192,7 +193,15 @@ def read_book(data: bytes, limits: ParsingLimits) -> tuple[str, str]:
 def read_page(data: bytes) -> tuple[str, str, str]:
     """The main content of an HTML file, its title and its date."""
     page, title, date = readable_part(decode_page(data))
-    return _converted(_convert(HtmlConverter, page.encode("utf-8", "replace"), ".html").markdown), title, date
+    markdown = _convert(HtmlConverter, page.encode("utf-8", "replace"), ".html").markdown
+    return _converted(_FENCED.sub(_longer_fence, markdown)), title, date
+
+
+def _longer_fence(code: re.Match[str]) -> str:
+    """Code that shows fences has a longer one, which they do not end."""
+    text = code["text"].replace(FENCE_SHOWN, "```")
+    fence = code["indent"] + "`" * (max(map(len, re.findall("`{3,}", text)), default=2) + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _converted(markdown: str) -> str:

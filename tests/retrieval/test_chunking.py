@@ -57,6 +57,12 @@ def test_headings_are_read_without_markup() -> None:
     assert chunk.headings == ("The api_key of Example",)
 
 
+@pytest.mark.parametrize("begun", ["<!-- begins a comment", "<script> is a tag", "<your name>"])
+def test_what_looks_like_markup_hides_no_heading(begun: str) -> None:
+    made = cut(f"# Web\n\n{begun}\n{said(8)}\n## Dates\n\n{said(8)}", title="Web")
+    assert [chunk.headings for chunk in made] == [(), ("Dates",)]
+
+
 def test_tiny_neighbours_of_one_parent_share_a_chunk_and_keep_their_headings_in_its_text() -> None:
     made = cut(f"# Contacts\n\n## Sales\n\nAsk Sato.\n\n## Support\n\nAsk Ito.\n\n# Rules\n\n{said(10)}")
     assert [chunk.headings for chunk in made] == [("Contacts",), ("Rules",)]

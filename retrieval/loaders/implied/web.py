@@ -11,6 +11,9 @@ from collections.abc import Iterator, Sequence
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, Tag
 
+FENCE_SHOWN = "\ufdd0"
+"""The ``` in code, until that has a longer fence of its own."""
+
 _WORD = re.compile(r"[^\W_]")
 _EDITING = re.compile(
     r"edit(?: (?:source|this page|on \w+|this page on \w+))?|(?:この(?:ページ|記事)を|ソースを)?編集(?:する)?", re.I
@@ -30,6 +33,9 @@ def bring_together(soup: BeautifulSoup) -> None:
         _plain_code(pre)
     for inner in soup.select("pre pre"):  # mdBook's, and Rouge's once its line numbers are gone
         inner.unwrap()
+    for shown in soup.find_all(string=re.compile("```")):
+        if shown.find_parent("pre") is not None:
+            shown.replace_with(shown.replace("```", FENCE_SHOWN))
     _leave_out_contents(soup)
     _leave_out_links(soup)
     mark_superscripts(soup)

@@ -147,6 +147,13 @@ def test_code_in_code_is_one() -> None:
         assert re.sub(r"\n+", "\n", text(code)) == "```\n# set x\nx = 1\n```"
 
 
+def test_code_that_shows_fences_has_a_longer_one() -> None:
+    shown = "<ul><li>So:<pre><code>```sh\nls\n```\n</code></pre></li></ul><pre>pwd\n</pre><p>Use <code>```</code>.</p>"
+    assert re.sub(r"\n+", "\n", text(shown)) == (
+        "* So:\n  ````\n  ```sh\n  ls\n  ```\n  ````\n```\npwd\n```\nUse ```` ``` ````."
+    )
+
+
 def test_a_comment_that_a_page_shows_is_part_of_it() -> None:
     shown = "<p>Begin it with <code>&lt;!--</code>.</p><pre><code>&lt;!-- ![a](b.png) --&gt;</code></pre><p>Then &lt;!-- end.</p>"
     assert (
