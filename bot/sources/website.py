@@ -45,9 +45,9 @@ from bot.store.followed import FollowedPage
 from bot.waiting import Sleep
 from retrieval.i18n import Text
 from retrieval.loaders.dates import iso_date
-from retrieval.loaders.encodings import decode_named
+from retrieval.loaders.encodings import decode_named, decode_page
 from retrieval.loaders.file_types import SUFFIXES, suffix_of
-from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.limits import FileRefused, ParsingLimits
 from retrieval.providers.errors import seconds_asked
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,9 @@ _KINDS = {
     "text/markdown": ".md",
     "application/pdf": ".pdf",
 }
+_LEADING = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
+_REFRESH = re.compile(r"[;,]\s*url\s*=\s*[\"']?([^\"']+)", re.I)
+_A_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+)?html", re.I)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 
 ADDRESS = Text(
@@ -298,9 +301,10 @@ class _Visit:
             read.add(url)
             try:
                 answer = await self._get(url, beside=True)
-                if answer.status >= 400:
+                is_page = answer.status < 400 and _A_PAGE.match(answer.body)  # of a site where each address has one
+                if answer.status >= 400 or is_page:
                     if only or url in self.remembered or (any_there and url != urljoin(self.start, "/sitemap.xml")):
-                        raise AwayError(str(answer.status))  # its pages would seem to be gone
+                        raise AwayError("HTML" if is_page else str(answer.status))  # its pages would seem to be gone
                     continue
                 inner, pages = await asyncio.to_thread(_entries, answer.body)
             except (AwayError, ParseError, DefusedXmlException, ValueError, zlib.error) as error:
@@ -524,10 +528,10 @@ def _read(answer: Answer) -> tuple[_Page, bytes]:
         body = codecs.BOM_UTF8 + text.encode()
     version = hashlib.sha256(body.removeprefix(codecs.BOM_UTF8)).hexdigest()
     page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix)
-    page.said = version
+    said = ""
     if suffix == ".html":
         page.links, page.canonical, said = _leads(answer.url, body)
-        page.said = said or version
+    page.said = said or version
     return page, body
 
 
@@ -544,8 +548,10 @@ class _Reader(HTMLParser):
         self._silent = tag in ("script", "style")
         if tag == "a":
             self.said.append(given.get("href", "").partition("?")[0])
-        if tag == "a" and given.get("href") and "nofollow" not in given.get("rel", ""):
-            self.links.append(given["href"])
+        if "nofollow" not in given.get("rel", ""):
+            self.links.append(given.get(_LEADING.get(tag, ""), ""))
+        if tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
+            self.links += _REFRESH.findall(given.get("content", ""))
         elif tag == "base":
             self.base = given.get("href", "")
         elif tag == "link" and given.get("rel", "").lower() == "canonical":
@@ -563,9 +569,12 @@ def _leads(url: str, body: bytes) -> tuple[list[str], str, str]:
     """Addresses that a page leads to, and of the page that it says is its original; a hash of its words and of the
     links in them, but for what differs each time, such as whither a sign-in goes on."""
     reader = _Reader()
+    page = body.decode(errors="replace")
+    with suppress(FileRefused):
+        page = decode_page(body)
     with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
-        reader.feed(body.decode("utf-8-sig", errors="replace"))
-    links = filter(None, (_address(url, reader.base, link) for link in reader.links))
+        reader.feed(page)
+    links = filter(None, (_address(url, reader.base, link) for link in reader.links if link))
     canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
     said = " ".join(filter(None, reader.said))
     return list(dict.fromkeys(links)), canonical, said and hashlib.sha256(said.encode(errors="replace")).hexdigest()

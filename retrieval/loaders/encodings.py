@@ -22,6 +22,7 @@ _CODECS |= {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "windows-949": "cp949"
 _NAMED = re.compile(
     r"utf-8|utf8|windows-125\d|iso-8859-\d+|koi8-[ru]|big5-hkscs|gb18030|euc-jp|cp(?:874|932|949|950|125\d)"
 )
+_DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
 _ESCAPE = re.compile(rb"(\x1b(?:\$[@B]|\$\([DOQ]|\([BIJH]))")
 _STRAY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _SAMPLE = 4_000  # characters that are judged
@@ -99,6 +100,13 @@ def decode_named(data: bytes, name: str) -> str | None:
         with suppress(UnicodeDecodeError, LookupError):
             return data.decode(name)
     return None
+
+
+def decode_page(data: bytes) -> str:
+    """The text of an HTML file: by the encoding it declares if its bytes agree, else by what they look like."""
+    found = _DECLARED.search(data[:4096])
+    text = decode_named(data, (found[1] or found[2]).decode("ascii")) if found else None
+    return decode(data) if text is None else text
 
 
 def member_name(raw: bytes) -> str:

@@ -11,10 +11,8 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
 
 from retrieval.loaders.dates import iso_date, stated
-from retrieval.loaders.encodings import decode, decode_named
 from retrieval.loaders.implied.web import bring_together
 
-_DECLARED = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]+encoding\s*=\s*[\"']([\w-]+)", re.I)
 _MAY_STAY_OPEN = re.compile(r"<(/?)(td|th|tr|li|dt|dd)(?=[\s>])", re.I)
 _BODY = re.compile(r"<body[\s>]", re.I)
 _LINKED_DATA = re.compile(r'"(dateModified|datePublished|dateCreated)"\s*:\s*"([^"]+)"')
@@ -62,13 +60,6 @@ _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*(#[0-9a-f]{3,8}|rgba?\([^
 _LONGEST_SPREAD, _WIDEST_SPREAD = 200, 50  # characters of a cell that is repeated, and columns it may reach over
 _WORTH = 0.25  # a main part this small beside the whole page is not the main part
 _NAMED = {"white": (255, 255, 255), "snow": (255, 250, 250), "ivory": (255, 255, 240), "black": (0, 0, 0)}
-
-
-def decode_page(data: bytes) -> str:
-    """The text of an HTML file: by the encoding it declares if its bytes agree, else by what they look like."""
-    found = _DECLARED.search(data[:4096])
-    text = decode_named(data, (found[1] or found[2]).decode("ascii")) if found else None
-    return decode(data) if text is None else text
 
 
 def readable_part(page: str) -> tuple[str, str, str]:

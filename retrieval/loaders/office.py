@@ -21,7 +21,8 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock  # type: ignore[impo
 from openpyxl.utils import column_index_from_string  # type: ignore[import-untyped]
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
-from retrieval.loaders.html import decode_page, readable_part, spread_cells, without_hidden
+from retrieval.loaders.encodings import decode_page
+from retrieval.loaders.html import readable_part, spread_cells, without_hidden
 from retrieval.loaders.implied.drawings import boxes_of, related, with_diagrams
 from retrieval.loaders.implied.web import FENCE_SHOWN, mark_superscripts
 from retrieval.loaders.implied.word import plainly_written, written_out

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
@@ -908,3 +909,35 @@ async def test_a_move_that_is_cut_short_is_done_by_the_next_look(home: Home, sit
     assert (await home.sync()).removed == 0
     assert {row.title: row.id for row in await home.library.documents.listed()} == before
     assert set(await home.store.pages(source.id)) == {f"{site.url}/docs/{p}" for p in ("", "new/a", "b", "c.html?x=1")}
+
+
+async def test_the_links_of_a_page_are_read_in_its_own_encoding(home: Home, site: Site) -> None:
+    page = (
+        '<html><head><meta charset="Shift_JIS"><title>社内規程</title></head><body><a href="旅費.html">旅費</a></body>'
+    )
+    site.answers["/docs/"] = lambda request: web.Response(
+        body=page.encode("cp932"), headers={"Content-Type": "text/html"}
+    )
+    site.pages["/docs/" + quote("旅費.html")] = html("旅費", "日当は三千円です。")
+    assert (await follow(home, site)).added == 2
+    assert "docs/旅費.html" in await home.names()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        '<frameset><frame src="menu.html"><frame src="a.html"></frameset>',
+        '<img usemap="#m"><map name="m"><area href="a.html"></map>',
+        '<meta http-equiv="Refresh" content="0; URL=\'a.html\'"><p>Moved</p>',
+    ],
+)
+async def test_pages_are_reached_by_whatever_leads_a_visitor_there(home: Home, site: Site, start: str) -> None:
+    site.pages["/docs/"] = f"<html><head></head>{start}</html>"
+    await follow(home, site)
+    assert "docs/a.html" in await home.names()
+
+
+async def test_a_page_in_the_place_of_a_sitemap_is_none(home: Home, site: Site) -> None:
+    site.pages["/docs/"] += '<form><input name="q"></form>'
+    site.answers["/sitemap.xml"] = lambda request: web.Response(text=site.pages["/docs/"], content_type="text/html")
+    assert (await follow(home, site)).added == 4

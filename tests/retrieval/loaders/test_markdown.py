@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.loaders.html import decode_page, readable_part, without_hidden
+from retrieval.loaders.encodings import decode_page
+from retrieval.loaders.html import readable_part, without_hidden
 from retrieval.loaders.markdown import first_heading, front_matter, plain, tidy, tidy_images
 from retrieval.loaders.office import read_page
 
