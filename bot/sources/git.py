@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 MOST_BYTES = 2**30  # of a mirror
 ERROR_BYTES = 2**16  # that git complains
 LOOK_SECONDS, FETCH_SECONDS = 60.0, 1800.0
-_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
+_BRANCH = re.compile(r"\w[\w./+#@-]{0,199}")
 _SCP = re.compile(r"(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*|/.+)")
 _LFS = b"version https://git-lfs"
 _FOLLOWED = "refs/heads/followed"
@@ -63,7 +63,10 @@ _SECRET = Text(
 )
 _NO_BRANCH = Text(en="“{branch}” cannot be the name of a branch.", ja="「{branch}」はブランチ名として使えません。")
 _NOT_THERE = Text(en="The repository has no branch “{branch}”.", ja="リポジトリにブランチ「{branch}」がありません。")
-_EMPTY = Text(en="The repository is empty.", ja="リポジトリは空です。")
+_EMPTY = Text(
+    en="The repository is empty, or its default branch is not there. Name another one (--branch).",
+    ja="リポジトリが空か、既定のブランチがありません。--branch でブランチを指定してください。",
+)
 _FAILED = Text(en="git could not read the repository: {why}", ja="git でリポジトリを読み込めませんでした: {why}")
 _TIMEOUT = Text(en="git took longer than {n} s.", ja="git の処理が {n} 秒を超えました。")
 _TOO_LONG = Text(
@@ -455,8 +458,10 @@ def web_address(location: str, branch: str) -> str | None:
     parts = _split(location)
     if parts.scheme not in ("https", "ssh") or not parts.hostname:
         return None
-    host, path = parts.hostname, quote(parts.path.strip("/").removesuffix(".git"))
+    host, path = parts.hostname, quote(parts.path.strip("/").removesuffix(".git"), safe="/%")
     branch = quote(branch)
+    if "/_git/" in path:  # Azure DevOps
+        return f"https://{host}/{path}?version=GB{branch}&path=/"
     if host == "bitbucket.org":
         return f"https://{host}/{path}/src/{branch}/"
     if "gitlab" in host:

@@ -24,7 +24,7 @@ from bot.sources import sources as sources_module
 from bot.sources.addresses import public
 from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
 from bot.sources.folder import FolderSource
-from bot.sources.git import GitAccess, GitBounds, GitSource
+from bot.sources.git import GitAccess, GitBounds, GitSource, web_address
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync, SyncReport
 from bot.store.audit import Audit
@@ -269,6 +269,16 @@ async def test_pages_of_a_branch_with_another_name_are_looked_at_again(home: Hom
     tree.git("branch", "-m", "main", "trunk")
     async with source.look(listing.cursor, {}) as renamed:
         assert renamed is not None and renamed.cursor != listing.cursor
+
+
+async def test_a_repository_whose_default_branch_is_not_there_is_followed_by_another_one(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    tree.git("branch", "-m", "main", "文書/手順#2")
+    tree.git("symbolic-ref", "HEAD", "refs/heads/main")
+    with pytest.raises(SourceError, match="--branch"):
+        await home.follow(tree)
+    assert (await home.follow(tree, name="other", branch="文書/手順#2")).added == 1
 
 
 async def test_an_address_that_has_changed_is_the_document_s_without_a_new_version(home: Home) -> None:
@@ -821,6 +831,19 @@ async def test_a_file_that_is_too_long_is_refused_unread_and_the_others_are_foll
         with pytest.raises(PageRefusedError, match="larger than 25 MiB"):
             await listing.fetch(listing.pages["a.md"])
         assert (await listing.fetch(listing.pages["b.md"])).data == b"Pier two."
+
+
+@pytest.mark.parametrize(
+    ("location", "address"),
+    [
+        ("git@github.com:o/r.git", "https://github.com/o/r/blob/a%232/"),
+        ("https://gitlab.example/g/r", "https://gitlab.example/g/r/-/blob/a%232/"),
+        ("https://codeberg.org/o/r.git", "https://codeberg.org/o/r/src/branch/a%232/"),
+        ("https://dev.azure.com/o/My%20Wiki/_git/r", "https://dev.azure.com/o/My%20Wiki/_git/r?version=GBa%232&path=/"),
+    ],
+)
+async def test_a_page_has_the_address_at_which_its_host_shows_it(location: str, address: str) -> None:
+    assert web_address(location, "a#2") == address
 
 
 @pytest.mark.parametrize("branch", ["-x", "a..b", "a b", "x.lock", "@{1}"])
