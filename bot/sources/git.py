@@ -143,8 +143,7 @@ class GitSource:
     async def _head(self) -> tuple[str, str]:
         """The branch's full name and its commit."""
         asked = f"refs/heads/{self.branch}" if self.branch else "HEAD"
-        told = await self._git.run("ls-remote", "--symref", "--", self._git.location, asked)
-        said = told.decode(errors="replace")
+        said = (await self._git.run("ls-remote", "--symref", "--", self._git.location, asked)).decode(errors="replace")
         head = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(asked)}$", said, re.MULTILINE)
         if head is None:
             raise SourceError(_NOT_THERE, branch=self.branch) if self.branch else SourceError(_EMPTY)
@@ -181,8 +180,7 @@ class GitSource:
         """The day of each ref's last commit: of those since `before`, if any."""
         which = f"{before}..{head}" if before is not None else head
         told = await self._git.run("log", "--format=%x01%cs", "--name-only", "-z", "--no-renames", which, "--")
-        dates: dict[str, str] = {}
-        day = ""
+        dates, day = dict[str, str](), ""
         for part in told.split(b"\0"):
             text = ref_of(part).strip("\n")
             if text.startswith("\x01"):
@@ -227,10 +225,8 @@ class _Git:
 
     async def commit(self, name: str) -> str | None:
         """A commit of the mirror, by any name; None: it is not there."""
-        try:
-            return (await self.run("rev-parse", "--verify", f"{name}^{{commit}}")).decode().strip()
-        except SourceError:
-            return None
+        status, out, _ = await self._run("rev-parse", "--verify", f"{name}^{{commit}}")
+        return None if status else out.decode().strip()
 
     async def is_ancestor(self, earlier: str, later: str) -> bool:
         return (await self._run("merge-base", "--is-ancestor", earlier, later))[0] == 0

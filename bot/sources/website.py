@@ -7,7 +7,6 @@ sitemaps.org/protocol.html; reliability.md R40.
 
 import asyncio
 import codecs
-import email.utils
 import hashlib
 import io
 import json
@@ -17,7 +16,7 @@ import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -177,7 +176,7 @@ class _Visit:
         except OSError as error:  # it has not changed, but its document is wanted anew: the next look reads it
             raise PageError(NOT_NOW, why=type(error).__name__) from error
         # before what was served, which is often the build's
-        date = iso_date((self.listed or {}).get(page.ref, "")) or _day(self.seen.get(page.ref, _Page()).modified)
+        date = iso_date((self.listed or {}).get(page.ref, "")) or iso_date(self.seen.get(page.ref, _Page()).modified)
         return Fetched(data, date or None)
 
     def _once(self) -> dict[str, SourcePage]:
@@ -490,10 +489,8 @@ def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:
         packed = Body("gzip", ParsingLimits().file)
         packed.add(sitemap)
         sitemap = bytes(packed.said)
-    inner: list[str] = []
-    pages: dict[str, str] = {}
-    said: dict[str, str] = {}
-    around: list[Element] = []
+    inner, around = list[str](), list[Element]()
+    pages, said = dict[str, str](), dict[str, str]()
     for event, element in iterparse(io.BytesIO(sitemap), ("start", "end")):
         if event == "start":
             around.append(element)
@@ -600,12 +597,6 @@ def _patience(answer: Answer, tried: int) -> float:
     return min(2.0**tried if asked is None else asked, LONGEST_WAIT)
 
 
-def _day(modified: str) -> str:
-    with suppress(ValueError, TypeError):
-        return email.utils.parsedate_to_datetime(modified).date().isoformat()
-    return ""
-
-
 def _recall(memory: Path) -> dict[str, _Page]:
     try:
         return {url: _Page(**kept) for url, kept in json.loads(memory.read_text()).items()}
@@ -615,5 +606,4 @@ def _recall(memory: Path) -> dict[str, _Page]:
 
 def _remember(memory: Path, seen: Mapping[str, _Page]) -> None:
     memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    said = {url: {name: getattr(page, name) for name in _Page.__slots__} for url, page in seen.items()}
-    memory.write_text(json.dumps(said, ensure_ascii=False))
+    memory.write_text(json.dumps({url: asdict(page) for url, page in seen.items()}, ensure_ascii=False))
