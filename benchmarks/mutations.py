@@ -229,6 +229,18 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_lines_of_another_section_stand_under_its_heading",),
     ),
     Mutation(
+        "Chunks: what only looks like markup hides no heading behind it",
+        "retrieval/chunking.py",
+        ('["inline", "reference", "html_block"]', '["inline", "reference"]'),
+        ("tests/retrieval/test_chunking.py::test_what_looks_like_markup_hides_no_heading",),
+    ),
+    Mutation(
+        "Pages: a comment that a page shows takes nothing with it",
+        "retrieval/loaders/markdown.py",
+        ("    text = _WORDLESS_LINK.sub(\"\", _IMAGE", "    text = _COMMENT.sub(\"\", text)\n    text = _WORDLESS_LINK.sub(\"\", _IMAGE"),
+        ("tests/retrieval/loaders/implied/test_web.py::test_a_comment_that_a_page_shows_is_part_of_it",),
+    ),
+    Mutation(
         "files: what stands beside pairs is cut, too",
         "retrieval/chunking.py",
         ("    made += cutter.document(beside_pairs(document.markdown, document.pairs))\n", "    made += () if document.pairs else cutter.document(document.markdown)\n"),

@@ -919,6 +919,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{SITE}::test_a_redirect_leads_nowhere_that_robots_txt_forbids",),
     ),
     (
+        "Websites: a page in the place of a sitemap does not keep its site from being followed",
+        WEBSITE,
+        ("answer.status < 400 and _A_PAGE.match(answer.body)", "False"),
+        (f"{SITE}::test_a_page_in_the_place_of_a_sitemap_is_none",),
+    ),
+    (
         "Website: a sitemap that was there is not done without",
         WEBSITE,
         ("if only or url in self.remembered or (", "if only or ("),
