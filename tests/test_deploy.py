@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from bot.config.settings import unknown_names
+
 ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
 
@@ -22,6 +24,15 @@ def test_every_process_has_the_same_settings_and_a_home_of_its_own() -> None:
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     assert all(re.search(rf"^# {name}=", example, re.MULTILINE) for name in first["environment"])
     assert {"DATABASE_URL", "QDRANT_URL", "KOTAE_WEB_TOKEN"} <= first["environment"].keys()
+
+
+def test_what_compose_reads_is_explained_and_no_process_takes_it_for_a_mistyped_setting() -> None:
+    """`.env` goes to each process whole."""
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    read = set(re.findall(r"\$\{(\w+)", (ROOT / "deploy" / "compose.yaml").read_text()))
+    assert {"POSTGRES_PASSWORD", "SITE_ADDRESS"} <= read
+    assert all(re.search(rf"^# .*\b{name}\b", example, re.MULTILINE) for name in read)
+    assert unknown_names(dict.fromkeys(read, "set"), env_file=None) == {}
 
 
 def test_all_that_is_named_is_there() -> None:
