@@ -93,7 +93,7 @@ class AllPairs:
             await self._curating.edit_pair(person, one.row.id, one.written, None)
 
     async def _numbered(self, one: ListedPair) -> int:
-        number = await self._pairs.found_as(one.row.id, one.pair)
+        number = await self._pairs.rows.found_as(one.row.id, one.pair)
         if number is None:
             raise LookupError(one.row.id)
         return number

@@ -17,7 +17,7 @@ from bot.knowledge.documents import KnowledgeBase
 from bot.qa_pairs.documents import PairDocuments
 from bot.qa_pairs.estimate import Estimate, Material, estimate, left_of
 from bot.qa_pairs.worker import AT_ONCE, EVERY, PairWorker
-from bot.records import AuditRecord, DocumentRow, PairState
+from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.engine import Engine
 from bot.store.locks import Mutex
@@ -31,7 +31,7 @@ from retrieval.embeddings.base import EmbeddingClient
 from retrieval.i18n import Text, filled
 from retrieval.index import Index
 from retrieval.qa_pairs import wanted
-from retrieval.types import Passage, QAPair, RAGToolError, Readers, View
+from retrieval.types import Passage, RAGToolError, Readers, View
 
 __all__ = ["Decided", "Estimate", "Listed", "Pair", "Pairs", "PairsError", "QaJob", "Reviewer"]
 
@@ -153,17 +153,17 @@ class Pairs:
         seconds between two looks for work; `sleep` is the waiting for a busy provider."""
         self._settings = settings
         self._jobs = PairJobs(engine)
-        self._rows = PairRows(engine)
+        self.rows = PairRows(engine)  # for whoever lists and counts
         self._documents = Documents(engine, embedder="")  # to look only
         self._knowledge = knowledge
         self._index = index
         self._usage = Usage(engine)
         self._limits = BudgetLimits(daily_calls=settings.daily_calls, daily_tokens=settings.daily_tokens)
         self._clock = clock
-        self._published = PairDocuments(self._rows, self._documents, knowledge, settings.language, clock=clock)
+        self._published = PairDocuments(self.rows, self._documents, knowledge, settings.language, clock=clock)
         self._work = PairWorker(
             self._jobs,
-            self._rows,
+            self.rows,
             self._published,
             models=models,
             budget=budget,
@@ -322,31 +322,6 @@ class Pairs:
 
     # -- review -----------------------------------------------------------------------------------------------------
 
-    async def listed(
-        self,
-        readers: Readers,
-        *,
-        job: str | None = None,
-        document: str | None = None,
-        states: Collection[PairState] = (),
-        containing: str = "",
-        limit: int = 50,
-        offset: int = 0,
-    ) -> Listed:
-        """A page of the pairs that these readers may read, in reading order; no `states`: all. `containing`: as in
-        `PairRows.listed`."""
-        return await self._rows.listed(
-            readers, job=job, document=document, states=states, containing=containing, limit=limit, offset=offset
-        )
-
-    async def counts(self, readers: Readers, *, job: str | None = None, document: str | None = None) -> dict[str, int]:
-        """How many of the pairs that these readers may read are in which state."""
-        return await self._rows.counts(readers, job=job, document=document)
-
-    async def found_as(self, document: str, words: QAPair) -> int | None:
-        """The approved pair that is found in a document of pairs; None where none has these words (any more)."""
-        return await self._rows.found_as(document, words)
-
     async def source(self, pair: Pair, readers: Readers) -> Passage | None:
         """The chunk that a pair was written from; None when it is not there any more, or not readable."""
         if pair.stale:
@@ -368,10 +343,10 @@ class Pairs:
         passage = await self.source(mine[0], who.readers)
         marked = passage is None or supported(words, passage) != "yes"
         trace = AuditRecord(who.actor.full_id, "pairs edit", f"pair {pair}", "edited")
-        await self._rows.edit(pair, words, marked=marked, trace=trace)
+        await self.rows.edit(pair, words, marked=marked, trace=trace)
         if mine[0].state == "approved" and (failed := await self._published.follow(mine[0].document)):
             raise PairsError(failed[0])
-        (edited, *_) = await self._rows.get([pair], who.readers) or [mine[0]]
+        (edited, *_) = await self.rows.get([pair], who.readers) or [mine[0]]
         return edited
 
     async def approve(self, ids: Sequence[int], who: Reviewer) -> Decided:
@@ -397,14 +372,14 @@ class Pairs:
             return Decided(0, tuple(refused))
         numbers = ", ".join(str(one.id) for one in mine)
         trace = AuditRecord(who.actor.full_id, "pairs review", f"pairs {numbers}", state)
-        changed = await self._rows.decide([one.id for one in mine], state, now=self._clock(), trace=trace)
+        changed = await self.rows.decide([one.id for one in mine], state, now=self._clock(), trace=trace)
         for source in dict.fromkeys(one.document for one in mine if "approved" in (one.state, state)):
             refused += await self._published.follow(source)
         return Decided(changed, tuple(refused))
 
     async def _theirs(self, ids: Sequence[int], who: Reviewer) -> tuple[list[Pair], list[Text]]:
         """Of these pairs those that this person may change from here (`bot.access.scopes`), and why not the others."""
-        found = await self._rows.get(ids, who.readers)
+        found = await self.rows.get(ids, who.readers)
         allowed = scopes(who.actor, who.place, who.audience, self._settings)
         mine = [one for one in found if one.scope in allowed]
         refused: list[Text] = []

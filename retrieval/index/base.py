@@ -88,13 +88,7 @@ class Index(Protocol):
         """The document's living passages, whoever may read them, with their dense vectors, in the store's own order."""
 
     async def scroll(
-        self,
-        view: View,
-        *,
-        collection: str | None = None,
-        document_id: str | None = None,
-        offset: str | None = None,
-        limit: int = 50,
+        self, view: View, *, offset: str | None = None, limit: int = 50
     ) -> tuple[list[Passage], str | None]:
         """Browse in the store's own order: up to `limit` passages from the point `offset` on, and the next offset."""
 

@@ -552,18 +552,11 @@ class EdgeIndex:
                 return
 
     async def scroll(
-        self,
-        view: View,
-        *,
-        collection: str | None = None,
-        document_id: str | None = None,
-        offset: str | None = None,
-        limit: int = 50,
+        self, view: View, *, offset: str | None = None, limit: int = 50
     ) -> tuple[list[Passage], str | None]:
         if blind(view):
             return [], None
-        narrower = [_is(k, v) for k, v in (("collection", collection), ("document_id", document_id)) if v is not None]
-        request = edge.ScrollRequest(offset=offset, limit=limit, filter=_seen(view, *narrower), with_payload=True)
+        request = edge.ScrollRequest(offset=offset, limit=limit, filter=_seen(view), with_payload=True)
 
         def ask() -> tuple[list[Passage], str | None]:
             records, then = self._shard.scroll(request)

@@ -417,20 +417,11 @@ class ServerIndex:
                 return
 
     async def scroll(
-        self,
-        view: View,
-        *,
-        collection: str | None = None,
-        document_id: str | None = None,
-        offset: str | None = None,
-        limit: int = 50,
+        self, view: View, *, offset: str | None = None, limit: int = 50
     ) -> tuple[list[Passage], str | None]:
         if blind(view):
             return [], None
-        narrower = [
-            equals(k, v) for k, v in (("collection", collection), ("document_id", document_id)) if v is not None
-        ]
-        records, then = await self._page(seen(view, *narrower), limit=limit, offset=offset)
+        records, then = await self._page(seen(view), limit=limit, offset=offset)
         return [passage_of(record.payload or {}) for record in records], None if then is None else str(then)
 
     async def _page(

@@ -146,7 +146,7 @@ class Process:
         job = await self.pairs.start(who, **source)
         async with self.pairs.working():
             await self.ended(job, who)
-        return [*(await self.pairs.listed(who.readers, job=job, limit=100)).pairs]
+        return [*(await self.pairs.rows.listed(who.readers, job=job, limit=100)).pairs]
 
 
 Start = Callable[..., Process]
@@ -250,7 +250,7 @@ async def test_a_document_becomes_pairs_that_are_tied_to_their_chunks(library: L
         done = await bot.ended(job)
     assert (done.state, done.name, done.chunks, done.pairs) == ("done", "piers.md", {"done": 3}, {"pending": 3})
     assert done.cost == Cost(3, 300, 60, 15) and done.dropped == 3  # the cranes that no passage knows
-    listed = await bot.pairs.listed(PUBLIC.readers, job=job)
+    listed = await bot.pairs.rows.listed(PUBLIC.readers, job=job)
     assert [(one.chunk, one.question) for one in listed.pairs] == [
         (at, f"Until when do ships moor at pier {pier}?") for at, pier in enumerate(PIERS[:3])
     ]
@@ -259,7 +259,7 @@ async def test_a_document_becomes_pairs_that_are_tied_to_their_chunks(library: L
     }
     source = await bot.pairs.source(listed.pairs[1], PUBLIC.readers)
     assert source is not None and "pier two" in source.text
-    assert await bot.pairs.counts(PUBLIC.readers) == {"pending": 3}
+    assert await bot.pairs.rows.counts(PUBLIC.readers) == {"pending": 3}
     (trace,) = await Audit(library.engine).listed()
     assert (trace.actor, trace.action, trace.subject) == ("slack:U1", "pairs start", "docs (3 chunks)")
     await bot.budget.close()
@@ -414,7 +414,7 @@ async def test_a_process_that_died_is_followed_by_another_when_its_lease_has_pas
         await first.writer.asked_for(6)
     assert done.chunks == {"done": 8} and done.pairs == {"pending": 8}
     assert sorted(second.writer.asked) == sorted(PIERS[2:])  # nothing stored is asked for again
-    assert await second.pairs.counts(PUBLIC.readers) == {"pending": 8}
+    assert await second.pairs.rows.counts(PUBLIC.readers) == {"pending": 8}
 
 
 async def test_the_only_process_of_a_home_goes_on_at_once(library: Library, start: Start) -> None:
@@ -428,7 +428,7 @@ async def test_the_only_process_of_a_home_goes_on_at_once(library: Library, star
             assert (await second.ended(job)).chunks == {"done": 2}
         for event in first.writer.held.values():
             event.set()
-    assert await second.pairs.counts(PUBLIC.readers) == {"pending": 2}
+    assert await second.pairs.rows.counts(PUBLIC.readers) == {"pending": 2}
 
 
 # -- limits ---------------------------------------------------------------------------------------------------------
@@ -528,8 +528,8 @@ async def test_a_private_places_pairs_are_its_members_alone(library: Library, st
     (secret,) = [one for one in pairs if one.scope == SECRET]
     (team,) = [one for one in pairs if one.scope == TEAM]
     assert await bot.pairs.jobs(PUBLIC.readers) == []  # its documents are not all readable there
-    assert [one.id for one in (await bot.pairs.listed(PUBLIC.readers)).pairs] == [team.id]
-    assert await bot.pairs.counts(PUBLIC.readers) == {"pending": 1}
+    assert [one.id for one in (await bot.pairs.rows.listed(PUBLIC.readers)).pairs] == [team.id]
+    assert await bot.pairs.rows.counts(PUBLIC.readers) == {"pending": 1}
     assert await bot.pairs.source(secret, PUBLIC.readers) is None
     (job,) = await bot.pairs.jobs(PRIVATE.readers)
     with pytest.raises(PairsError):
@@ -576,12 +576,12 @@ async def test_pairs_of_a_replaced_document_are_stale(library: Library, start: S
         await bot.pairs.pause(job, PUBLIC)
         bot.writer.held.pop("two").set()
         await bot.ended(job)
-    one, two = (await bot.pairs.listed(PUBLIC.readers)).pairs
+    one, two = (await bot.pairs.rows.listed(PUBLIC.readers)).pairs
     await bot.pairs.approve([one.id], PUBLIC)
     await library.add("piers.md", page("one", "two", until="Friday"))
     refused = await bot.pairs.approve([two.id], PUBLIC)
     assert refused.changed == 0 and "earlier version" in refused.refused[0].en
-    listed = (await bot.pairs.listed(PUBLIC.readers)).pairs
+    listed = (await bot.pairs.rows.listed(PUBLIC.readers)).pairs
     assert [pair.stale for pair in listed] == [True, True] and await bot.pairs.source(listed[0], PUBLIC.readers) is None
     assert "Q&A: piers.md.json" in await names(library, PUBLIC.readers)  # it was approved by a person
     assert (await bot.pairs.estimate(PUBLIC, document=document)).chunks == 2
@@ -606,7 +606,7 @@ async def test_a_forgotten_document_takes_its_pairs_with_it(library: Library, st
     assert len(await names(library, PUBLIC.readers)) == 4 and gone is not None
     async with bot.pairs.working():
         await library.knowledge.forget(gone)
-        assert [one.name for one in (await bot.pairs.listed(PUBLIC.readers)).pairs] == ["kept.md"]
+        assert [one.name for one in (await bot.pairs.rows.listed(PUBLIC.readers)).pairs] == ["kept.md"]
         await wait_for(lambda: _is(names(library, PUBLIC.readers), ["Q&A: kept.md.json", "kept.md"]))
     assert not any("pier one" in text for text in await library.found("moor pier one"))
 
@@ -619,7 +619,7 @@ async def test_pairs_that_somebody_took_out_stay_out(library: Library, start: St
     (found, _) = await library.knowledge.documents(PUBLIC.readers)
     await library.knowledge.forget(found.id)
     async with bot.pairs.working():
-        await wait_for(lambda: _is(bot.pairs.counts(PUBLIC.readers), {"rejected": 1}))
+        await wait_for(lambda: _is(bot.pairs.rows.counts(PUBLIC.readers), {"rejected": 1}))
     assert await names(library, PUBLIC.readers) == ["piers.md"]
 
 
@@ -645,7 +645,7 @@ async def test_pairs_have_the_readers_of_their_document_whatever_becomes_of_it(l
     async with bot.pairs.working():
         await library.knowledge.rescope(document, SECRET, PRIVATE.readers)
         await wait_for(lambda: _is(names(library, PUBLIC.readers), []))
-        assert (await bot.pairs.listed(PUBLIC.readers)).total == 0
+        assert (await bot.pairs.rows.listed(PUBLIC.readers)).total == 0
         both = ["Q&A: piers.md.json", "piers.md"]
         await wait_for(lambda: _is(names(library, PRIVATE.readers), both))
         (made, _) = await library.knowledge.documents(PRIVATE.readers)
@@ -753,7 +753,7 @@ async def test_with_the_application_and_the_real_client(tmp_path: Path) -> None:
 
             await wait_for(done)
             assert server.finished
-            (pair,) = (await app.pairs.listed(app.readers)).pairs
+            (pair,) = (await app.pairs.rows.listed(app.readers)).pairs
             assert await app.pairs.approve([pair.id], PUBLIC) == Decided(1)
             found = await app.knowledge.search("船はいつまで停泊しますか？", app.readers)
             assert found.hits[0].passage.question == pair.question

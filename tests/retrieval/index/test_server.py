@@ -176,7 +176,7 @@ async def test_every_request_that_reads_has_the_views_filter(server: FakeQdrant)
         await ask(index, view, dense=DENSE, words=EVERYTHING, ngrams=EVERYTHING, weigh=[1, 2, 3], limit=9)
         await index.fetch([point().id], view)
         await index.passages("d", range(3), view)
-        await index.scroll(view, collection="docs", document_id="d")
+        await index.scroll(view)
         await index.count(view)
     reading = [call for call in server.journal if call.kind.startswith("POST")]
     assert [call.kind.removeprefix("POST points/") for call in reading] == ["query/batch", *["scroll"] * 3, "count"]

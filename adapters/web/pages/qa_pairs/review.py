@@ -158,7 +158,7 @@ class PairReview:
         words = (self._words.value or "").strip()[:200]
 
         async def page(number: int) -> tuple[Sequence[Pair], int]:
-            found = await pairs.listed(
+            found = await pairs.rows.listed(
                 readers,
                 job=job,
                 document=document,
@@ -174,7 +174,7 @@ class PairReview:
         if self._page > pages:
             self._page = pages
             shown, total = await page(pages)
-        counts = await pairs.counts(readers, job=job, document=document)
+        counts = await pairs.rows.counts(readers, job=job, document=document)
         if asked == self._asked:
             self._put(shown, total, pages, counts)
 

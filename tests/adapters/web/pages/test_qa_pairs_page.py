@@ -73,7 +73,7 @@ async def jobs(site: Site) -> list[QaJob]:
 
 
 async def pairs(site: Site, state: str = "") -> list[Pair]:
-    return [pair for pair in (await site.app.pairs.listed(AKI)).pairs if state in ("", pair.state)]
+    return [pair for pair in (await site.app.pairs.rows.listed(AKI)).pairs if state in ("", pair.state)]
 
 
 async def ended(site: Site, state: str = "done") -> None:
