@@ -9,10 +9,10 @@ from agent.conversation import Ask, Exchange, echoes_instructions
 from agent.events import Events, Thought
 from agent.model_call import spoken
 from agent.models.base import ChatModel, ModelProtocolError
-from agent.run import Run, RunConfig, StillReadable, answers, refuses
+from agent.run import Run, RunConfig, answers, refuses
 from agent.tools import SearchFunction
 
-__all__ = ["Agent", "Ask", "Exchange", "StillReadable"]
+__all__ = ["Agent", "Ask", "Exchange"]
 
 log = logging.getLogger(__name__)
 

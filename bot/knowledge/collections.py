@@ -1,6 +1,6 @@
 """Documents that are there already: forgotten, moved between collections, and put right after a crash.
 
-Part of `bot.knowledge.documents`, which says who calls it. Source: architecture.md "Qdrant", "One visible step".
+`shelves` of a `KnowledgeBase`. Source: architecture.md "Qdrant", "One visible step".
 """
 
 import logging
@@ -51,7 +51,8 @@ class StoredDocuments:
         self._generations = generations
 
     async def recover(self) -> None:
-        """After a start: see `Snapshots.recover`; kept Markdown that nobody needs goes."""
+        """After a start: what was never committed goes, what has died is swept, a merge cut in two is finished
+        (`Snapshots.recover`); kept Markdown that nobody needs goes."""
         await self._generations.recover()
         await self._kept.drop_all_but(await self._documents.kept())
 
@@ -106,15 +107,18 @@ class StoredDocuments:
     # -- collections ------------------------------------------------------------------------------------------------
 
     async def create(self, name: str, description: str) -> None:
+        """Raises RAGToolError for a bad or taken name."""
         check_name(name)
         if not await self._collections.create(name, description):
             raise RAGToolError(_TAKEN)
 
     async def describe(self, name: str, description: str) -> None:
+        """Make a collection, or give it another description for the router. Raises RAGToolError for a bad name."""
         check_name(name)
         await self._collections.describe(name, description)
 
-    async def rename(self, name: str, to: str, readers: Readers, language: Language) -> None:
+    async def rename(self, name: str, to: str, readers: Readers, language: Language = "en") -> None:
+        """Raises CollectionNotFoundError, RAGToolError for a bad or taken name."""
         check_name(to)
         await self._collections.require((name,), readers, language)
         if name == to:
@@ -127,7 +131,10 @@ class StoredDocuments:
         await self._collections.own(to, info.owner)
         await finished(uncontested(partial(self._merge, name, to, readers, language)))
 
-    async def merge(self, source: str, into: str, readers: Readers, language: Language) -> int:
+    async def merge(self, source: str, into: str, readers: Readers, language: Language = "en") -> int:
+        """Move every document of `source` into `into`; equal copies become one. Returns how many of those that
+        `readers` may read have moved. Raises CollectionNotFoundError, RAGToolError when two documents of one name and
+        scope differ."""
         check_name(into)
         await self._collections.require((source,), readers, language)
         if source == into:
@@ -155,7 +162,9 @@ class StoredDocuments:
             await self._generations.settle()
         return sum(row.scope in readers.scopes for row in moving), twins
 
-    async def drop_collection(self, name: str, readers: Readers, language: Language) -> int:
+    async def drop_collection(self, name: str, readers: Readers, language: Language = "en") -> int:
+        """Forget what `readers` may read of a collection, in one step, and the collection once it is empty; returns how
+        many. Raises CollectionNotFoundError."""
         await self._collections.require((name,), readers, language)
         forgotten = await self.forget(*(row.id for row in await self._documents.listed(readers, collection=name)))
         await self._collections.remove(name)

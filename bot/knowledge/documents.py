@@ -102,7 +102,7 @@ class KnowledgeBase:
         self._loader = loader
         self._kept = kept
         self._generations = snapshots
-        self._shelves = StoredDocuments(documents, collections, index, self._kept, self._generations)
+        self.shelves = StoredDocuments(documents, collections, index, self._kept, self._generations)
         self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
         self._measuring: asyncio.Task[None] | None = None
         self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
@@ -112,10 +112,6 @@ class KnowledgeBase:
         """The snapshot that searches see; it has moved by one with every change. Raises StoreError,
         QdrantConnectionError."""
         return await self._generations.now()
-
-    async def recover(self) -> None:
-        """After a start: what was never committed goes, what has died is swept, a merge cut in two is finished."""
-        await self._shelves.recover()
 
     # -- documents in and out ---------------------------------------------------------------------------------------
 
@@ -155,7 +151,7 @@ class KnowledgeBase:
                     row = await self._staged(row, document, progress, replaces=known is not None)
                     if await finished(self._show(row, known, row.chunks, document.markdown)):
                         break
-        await self._shelves.tidy(known.markdown if known else row.markdown)
+        await self.shelves.tidy(known.markdown if known else row.markdown)
         log.info("added or replaced a document: %d chunks", row.chunks)
         return Verdict(row.name, "replaced" if known else "added", row.collection, row.id, row.chunks)
 
@@ -173,7 +169,7 @@ class KnowledgeBase:
                 row = await self._staged(known, await self._as_it_was(known), progress)
                 shown = await finished(self._show(row, known, row.chunks))
             if shown:
-                await self._shelves.tidy()
+                await self.shelves.tidy()
                 log.info("indexed a document anew: %d chunks", shown.chunks)
                 return shown
 
@@ -219,7 +215,7 @@ class KnowledgeBase:
                 copied = await self._index.copy(document_id, **about)
                 shown = await finished(self._show(row, known, copied))
             if shown:
-                await self._shelves.tidy()
+                await self.shelves.tidy()
                 return shown
 
     async def pairs(self, row: DocumentRow) -> list[WrittenPair]:
@@ -250,7 +246,7 @@ class KnowledgeBase:
             if edited is None:
                 return known if await self.forget(document_id) else None
             if shown:
-                await self._shelves.tidy(known.markdown)
+                await self.shelves.tidy(known.markdown)
                 return shown
 
     async def made_from(self, document_id: str) -> list[str]:
@@ -260,7 +256,7 @@ class KnowledgeBase:
     async def forget(self, document_id: str, *, at_source: bool = False) -> bool:
         """Gone from every search at once; False when there is no such document. Its words go from what was said, too,
         unless it went `at_source`: then answers that rest on it say so."""
-        return bool(await self._shelves.forget(document_id, at_source=at_source))
+        return bool(await self.shelves.forget(document_id, at_source=at_source))
 
     async def _whole(self, row: DocumentRow) -> bool:
         """Whether its kept text is there as it was kept, and something of it is found."""
@@ -272,10 +268,6 @@ class KnowledgeBase:
             return await self._kept.read(address)
         except ContentLostError:
             return None
-
-    async def tidy(self, address: str) -> None:
-        """Nobody has to know any more what was kept there: it goes, unless a document says it."""
-        await self._shelves.tidy(address)
 
     # -- staged, then shown -----------------------------------------------------------------------------------------
 
@@ -332,8 +324,8 @@ class KnowledgeBase:
                 row = row.with_(born=born)
                 await self._documents.commit(row, generation=born, markdown=markdown)
             except BaseException as error:
-                await self._shelves.take_back(row.id, born, error)
-                await self._shelves.drop_unneeded(row.markdown)
+                await self.shelves.take_back(row.id, born, error)
+                await self.shelves.drop_unneeded(row.markdown)
                 if isinstance(error, OvertakenError):
                     return None
                 if not (isinstance(error, StoreError) and await self._documents.get(row.id) == row):
@@ -349,38 +341,12 @@ class KnowledgeBase:
 
     # -- collections ------------------------------------------------------------------------------------------------
 
-    async def create(self, name: str, description: str) -> None:
-        """Make a collection. Raises RAGToolError for a bad or taken name."""
-        await self._shelves.create(name, description)
-
-    async def describe(self, name: str, description: str) -> None:
-        """Make a collection, or give it another description for the router. Raises RAGToolError for a bad name."""
-        await self._shelves.describe(name, description)
-
     async def own(self, thing: CollectionInfo | DocumentRow, owner: str | None) -> None:
         """From now on `owner` (`platform:id`; None: nobody in particular) looks after a document or collection."""
         if isinstance(thing, DocumentRow):
             await self._documents.own(thing.id, owner)
         else:
             await self._collections.own(thing.name, owner)
-
-    async def rename(self, name: str, to: str, readers: Readers, language: Language = "en") -> None:
-        """Give a collection another name. Raises CollectionNotFoundError, RAGToolError for a bad or taken name."""
-        await self._shelves.rename(name, to, readers, language)
-
-    async def merge(self, source: str, into: str, readers: Readers, language: Language = "en") -> int:
-        """Move every document of `source` into `into`; equal copies become one. Returns how many of those that
-        `readers` may read have moved.
-
-        Raises CollectionNotFoundError, RAGToolError when two documents of one name and scope differ.
-        """
-        return await self._shelves.merge(source, into, readers, language)
-
-    async def drop_collection(self, name: str, readers: Readers, language: Language = "en") -> int:
-        """Forget what `readers` may read of a collection, in one step, and the collection once it is empty; returns how
-        many. Raises CollectionNotFoundError.
-        """
-        return await self._shelves.drop_collection(name, readers, language)
 
     async def collections(self, readers: Readers) -> tuple[CollectionInfo, ...]:
         """The collections with something these readers may read, and for the team the empty ones people made."""

@@ -22,7 +22,7 @@ from bot.store.documents import Documents
 from bot.store.engine import Engine
 from bot.store.locks import Mutex
 from bot.store.qa_jobs import ChunkPlace, JobState, PairJobs, QaJob, Reason
-from bot.store.qa_pairs import Listed, Pair, PairRows
+from bot.store.qa_pairs import Pair, PairRows
 from bot.store.usage import Usage
 from bot.turns.budget import Budget, BudgetLimits
 from bot.types import Actor, Audience, Place
@@ -33,7 +33,7 @@ from retrieval.index import Index
 from retrieval.qa_pairs import wanted
 from retrieval.types import Passage, RAGToolError, Readers, View
 
-__all__ = ["Decided", "Estimate", "Listed", "Pair", "Pairs", "PairsError", "QaJob", "Reviewer"]
+__all__ = ["Decided", "Estimate", "Pair", "Pairs", "PairsError", "QaJob", "Reviewer"]
 
 _MANY = 10_000  # chunks of one job
 

@@ -1,4 +1,4 @@
-"""A process for `test_inbox.py` to kill: claims and answers questions until then, and prints what it acknowledged.
+"""A process for `test_queue.py` to kill: claims and answers questions until then, and prints what it acknowledged.
 
 Run as: python -m tests.bot.turns.queue_worker DATABASE_URL NAME
 """
