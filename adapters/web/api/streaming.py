@@ -80,7 +80,7 @@ class Replies:
     async def _withdraw(self, message: Incoming) -> None:
         try:
             await self._turns.withdraw(message)
-        except StoreError:  # `server.close_abandoned` comes by again
+        except StoreError:  # `server._close_abandoned` comes by again
             log.warning("a question that nobody waits for could not be closed", exc_info=True)
 
 
