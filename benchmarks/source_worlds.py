@@ -4,7 +4,6 @@ a sitemap or with links only. Each knows what it says, page by page, and each tr
 import os
 import random
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -305,7 +304,3 @@ def tear(mirror: Path, dice: random.Random) -> None:
         torn = dice.choice(files)
         torn.chmod(0o600)
         torn.write_bytes(torn.read_bytes()[: torn.stat().st_size // 2])
-
-
-def git_is_here() -> bool:
-    return subprocess.run(["git", "--version"], capture_output=True).returncode == 0

@@ -231,10 +231,6 @@ class MemoryAdapter:
         await self._bot.sources.channels.stir(CHANNEL, gone.thread)
         await self._questions.delete(_incoming(gone))
 
-    async def resumes(self) -> None:
-        """Nobody does that: a look for what was left comes just now."""
-        await self._questions.resume()
-
     async def checks(self, author: str, message: str) -> None:
         self._channel.messages[message].checks.append(author)
         await self._bot.sources.channels.stir(CHANNEL, self._channel.messages[message].thread)

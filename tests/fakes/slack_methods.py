@@ -55,9 +55,6 @@ class Methods:
                 }
         raise Refused("bot_not_found")
 
-    def team_info(self, app: App, arguments: Json) -> Json:
-        return {"ok": True, "team": {"id": TEAM, "name": "Loopback", "domain": "loopback"}}
-
     # -- where ------------------------------------------------------------------------------------------------------
 
     def _seen(self, app: App, wanted: Any) -> Channel:
@@ -119,13 +116,6 @@ class Methods:
             if user.kind == "deleted":
                 raise Refused("user_disabled")
         return {"ok": True, "channel": {"id": self._world.im(app.bot_user, *people).id}}
-
-    def conversations_join(self, app: App, arguments: Json) -> Json:
-        channel = self._seen(app, arguments.get("channel"))
-        if channel.archived:
-            raise Refused("is_archived")
-        channel.members.add(app.bot_user)
-        return {"ok": True, "channel": channel.as_json(app.bot_user)}
 
     # -- history ----------------------------------------------------------------------------------------------------
 
@@ -383,15 +373,6 @@ class Methods:
         if file.user != app.bot_user and places and not any(app.bot_user in each.members for each in places):
             raise Refused("file_not_found")
         return {"ok": True, "file": self._world.file_json(file, self._base), "comments": []}
-
-    def files_delete(self, app: App, arguments: Json) -> Json:
-        file = self._world.files.get(str(arguments.get("file") or ""))
-        if file is None or file.deleted:
-            raise Refused("file_not_found")
-        if file.user != app.bot_user:
-            raise Refused("cant_delete_file")
-        file.deleted = True
-        return {"ok": True}
 
     def files_getUploadURLExternal(self, app: App, arguments: Json) -> Json:
         if not arguments.get("filename") or not str(arguments.get("length") or "").isdigit():

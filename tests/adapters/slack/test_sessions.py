@@ -17,7 +17,6 @@ from tests.fakes.slack_gate import CUT_AFTER, CUT_BEFORE, IGNORED, Fault, Hold, 
 from tests.fakes.slack_world import Message
 
 TITLE = "assistant.threads.setTitle"
-AT_WORK = {"status": "processing"}
 
 
 def at_work(stage: Stage) -> bool:
