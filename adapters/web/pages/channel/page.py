@@ -4,6 +4,7 @@ Source: product.md §1, §4 and §6; seeds/0_agent_rag.md §6.2.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from adapters.web.channel.rooms import Room, rooms_of
 from adapters.web.pages.channel.forms import Forms
 from adapters.web.pages.channel.message import Drawing
 from adapters.web.pages.channel.message_list import MessageList
+from adapters.web.pages.shared.components import tells_failure
 from adapters.web.pages.shared.layout import CLOSE, Page, saying, skip
 from adapters.web.visitor import Site, Visitor
 from bot.app import SAMPLE
@@ -101,15 +103,35 @@ _COMMAND = Text(en="Only you can see this.", ja="この表示はあなただけ�
 
 # A Japanese word is confirmed with Enter, too: that one is not for us (keyCode 229: the input method has it).
 _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCode === 229) return;
- event.preventDefault(); emit(event.target.value); }"""
+ event.preventDefault(); event.target.kotaeTake(emit); }"""
+_PRESSED = """(event) => event.currentTarget.closest(".kotae-write").querySelector("textarea").kotaeTake(emit)"""
 
-# What is being written is the browser's own until it is sent: it outlives the page and the bot's process.
-_DRAFT = """const box = document.getElementById("c{id}"), key = "kotae-draft:{key}";
-const field = box.matches("textarea") ? box : box.querySelector("textarea");
+# What is being written is the browser's own until it is sent: it outlives the page and the bot's process. What is sent
+# leaves the field at once: it goes once, and what is written meanwhile stays. Until the server has it, it is kept
+# beside the draft, and comes back into the field where it could not be taken.
+_FIELD_OF = """document.getElementById("c{id}")?.closest(".q-field").querySelector("textarea")"""
+_DRAFT = f"""const field = {_FIELD_OF}, start = {{start}}, key = "kotae-draft:{{key}}", sent = "kotae-sent:{{key}}";
+const put = (text) => {{{{ field.value = text; field.dispatchEvent(new Event("input")); }}}};
+let waiting = false;
+field.kotaeTake = (emit) => {{{{
+ if (waiting) return;
+ waiting = true;
+ localStorage.setItem(sent, field.value);
+ emit(field.value);
+ put(start);
+}}}};
+field.kotaeTaken = (written) => {{{{
+ const text = localStorage.getItem(sent);
+ waiting = false;
+ localStorage.removeItem(sent);
+ if (text && !written) put(field.value === start ? text : `${{{{text}}}}\\n${{{{field.value}}}}`);
+}}}};
+field.addEventListener("input", () => localStorage.setItem(key, field.value));
 const draft = localStorage.getItem(key);
-if (draft && draft !== field.value) {{ field.value = draft; field.dispatchEvent(new Event("input")); }}
-field.addEventListener("input", () => localStorage.setItem(key, field.value));"""
-_SENT = """localStorage.removeItem("kotae-draft:{key}");"""
+if (draft && draft !== field.value) put(draft);
+field.kotaeTaken(false);"""
+_TAKEN = f"""const field = {_FIELD_OF};
+if (field) field.kotaeTaken({{written}}); else if ({{written}}) localStorage.removeItem("kotae-sent:{{key}}");"""
 
 # The field that is seen: of the thread, where one is open.
 _FIELD = "[...document.querySelectorAll('.kotae-composer textarea')].findLast((field) => field.checkVisibility())"
@@ -143,6 +165,7 @@ class _Channel:
         self._forms = Forms(site, who, room)
         self._drawing = Drawing(site, who, self._forms, self.open)
         self._thread: MessageList | None = None
+        self._sampling = asyncio.Lock()
         self._turning = asyncio.Lock()  # one thread at a time is opened or closed
 
     @property
@@ -233,7 +256,9 @@ class _Channel:
         await self._main.fill(empty.to(self._language), _EARLIER.to(self._language), samples)
 
     async def _sample(self, text: str) -> None:
-        await self._send(f"{MENTION}{text}", None)
+        if not self._sampling.locked():  # by a double click
+            async with self._sampling:
+                await self._send(f"{MENTION}{text}", None)
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
@@ -294,21 +319,18 @@ class _Channel:
                 on_rejected=lambda: ui.notify(_TOO_MUCH.to(self._language, n=DROPPED, mib=DROPPED_MIB), type="warning"),
             )
             upload.props("flat bordered hide-upload-btn no-thumbnails").classes("kotae-drop")
+            tells_failure(upload, self._language)
 
-        async def send() -> None:
-            if await self._send((field.value or "").strip(), thread):
-                field.value = start
-                ui.run_javascript(_SENT.format(key=key))
+        async def send(event: events.GenericEventArguments) -> None:
+            written = await self._send(str(event.args).strip(), thread)
+            if written:
                 attached.clear()
-
-        async def entered(event: events.GenericEventArguments) -> None:
-            field.value = str(event.args)  # what is on the screen now
-            await send()
+            ui.run_javascript(_TAKEN.format(id=field.id, key=key, written=str(written).lower()))
 
         key = f"{self._who.member.id}:{self._room.id}:{thread or ''}"
-        ui.run_javascript(_DRAFT.format(id=field.id, key=key))
-        button.on_click(send)
-        field.on("keydown.enter", entered, js_handler=_ENTER)
+        ui.run_javascript(_DRAFT.format(id=field.id, key=key, start=json.dumps(start)))
+        button.on("click", send, js_handler=_PRESSED)
+        field.on("keydown.enter", send, js_handler=_ENTER)
 
     async def _send(self, text: str, thread: int | None) -> bool:
         """Whether it was written."""

@@ -1,5 +1,6 @@
 """Dialogs that several pages open: a question before much is changed, a form with its buttons, an expert's answer."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,9 +27,16 @@ def form(ground: ui.element, title: Text, language: Language) -> Iterator[ui.dia
 
 
 def buttons(dialog: ui.dialog, text: Text, do: Callable[[], Awaitable[None]], language: Language) -> ui.button:
-    """One that does it, which is returned, and one that does not."""
+    """One that does it, which is returned, and one that does not. A double click does it once."""
+    doing = asyncio.Lock()
+
+    async def once() -> None:
+        if dialog.value and not doing.locked():
+            async with doing:
+                await do()
+
     with ui.row():
-        button = ui.button(text.to(language), on_click=do).props("unelevated no-caps")
+        button = ui.button(text.to(language), on_click=once).props("unelevated no-caps")
         ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
     return button
 
