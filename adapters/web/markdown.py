@@ -28,6 +28,13 @@ def _link(self: RendererHTML, tokens: list[Token], index: int, options: OptionsD
     return self.renderToken(tokens, index, options, env)
 
 
+def _heading(self: RendererHTML, tokens: list[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+    """Below the headings of the page that it stands in, which are of two levels."""
+    token = tokens[index]
+    token.tag = f"h{min(6, int(token.tag[1:]) + 2)}"
+    return self.renderToken(tokens, index, options, env)
+
+
 def _image(self: RendererHTML, tokens: list[Token], index: int, options: OptionsDict, env: EnvType) -> str:
     """Its description: a picture from elsewhere would tell its server who reads this."""
     return escapeHtml(f"🖼 {tokens[index].content}".rstrip())
@@ -38,6 +45,8 @@ def _made() -> MarkdownIt:
     parser.validateLink = lambda url: url.strip().lower().startswith(_SCHEMES)  # type: ignore[method-assign]
     parser.add_render_rule("link_open", _link)
     parser.add_render_rule("image", _image)
+    parser.add_render_rule("heading_open", _heading)
+    parser.add_render_rule("heading_close", _heading)
     return compiled(parser)
 
 

@@ -4,7 +4,7 @@ again."""
 import re
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import FilePayload, Page, expect
 
 from adapters.markdown.events import SOURCES, source_place
 from adapters.shared import expert_answers, feedback
@@ -24,6 +24,9 @@ WATCH = """() => { window.__seen = [];
   document.querySelectorAll('.kotae-votes').length])).observe(document.body, {childList: true, subtree: true}); }"""
 
 
+CLICK_TWICE = "(button) => { button.click(); button.click(); }"
+
+
 async def watched(page: Page) -> list[tuple[int, int]]:
     return [(steps, answers) for steps, answers in await page.evaluate("window.__seen")]
 
@@ -37,8 +40,9 @@ async def test_a_room_begins_with_questions_to_click(visit: Visit) -> None:
         assert not await too_wide(page)
         await shoot(page, f"begin-{width}")
     text = (await first.inner_text()).strip()
-    await first.click()
-    await expect(page.locator(MESSAGES).first).to_contain_text(text)
+    await first.evaluate(CLICK_TWICE)
+    await expect(page.locator(f"{THREAD} .kotae-votes")).to_be_visible()
+    await expect(page.locator(f"{ROOM} {MESSAGES}")).to_have_text([re.compile(re.escape(text))])
 
 
 @pytest.mark.parametrize(
@@ -143,6 +147,89 @@ async def test_enter_that_ends_a_japanese_word_sends_nothing(visit: Visit) -> No
     await expect(page.locator(f"{ROOM} {MESSAGES}", has_text="休日の期限は")).to_have_count(1)
 
 
+ENTER_TWICE = """(field) => { const enter = () => field.dispatchEvent(
+  new KeyboardEvent("keydown", {key: "Enter", bubbles: true, cancelable: true}));
+ enter(); enter(); field.value += "and then?"; field.dispatchEvent(new Event("input")); }"""
+
+
+async def test_enter_sends_once_and_takes_nothing_that_is_written_after_it(visit: Visit) -> None:
+    page = await visit("/")
+    field = page.locator(ROOM).get_by_role("textbox")
+    await field.fill("@kotae Who approves the sending of a parcel?")
+    await field.evaluate(ENTER_TWICE)  # all before the server knows
+    answer = page.locator(f"{THREAD} {MESSAGES}", has=page.locator(".kotae-votes"))
+    await expect(answer).to_have_count(1)
+    await expect(page.locator(f"{ROOM} {MESSAGES}", has_text="parcel")).to_have_count(1)
+    await expect(field).to_have_value("@kotae and then?")
+    await field.fill("@kotae")
+    await field.press("Enter")  # which is no question
+    await expect(page.get_by_text("Write your question after @kotae.")).to_be_visible()
+    await expect(field).to_have_value("@kotae")
+
+
+async def test_a_question_that_did_not_arrive_is_in_the_field_again(visit: Visit) -> None:
+    page = await visit("/")
+    field = page.locator(ROOM).get_by_role("textbox")
+    await field.fill("@kotae Who waters the plants?")
+    await page.evaluate("socket.emit = () => {}")  # nothing gets through any more
+    await field.press("Enter")
+    await expect(field).to_have_value("@kotae ")
+    await field.fill("And when?")
+    await page.reload()
+    await expect(field).to_have_value("@kotae Who waters the plants?\nAnd when?")
+    await page.reload()
+    await expect(field).to_have_value("@kotae Who waters the plants?\nAnd when?")
+
+
+CARRIED = """([selector, kind, words]) => { const carried = new DataTransfer();
+ carried.items.add(new File(["# Tea"], "tea.md", {type: "text/markdown"}));
+ if (words) carried.setData("text/plain", words);
+ const given = {bubbles: true, cancelable: true, dataTransfer: carried, clipboardData: carried};
+ const event = kind === "paste" ? new ClipboardEvent(kind, given) : new DragEvent(kind, given);
+ document.querySelector(selector).dispatchEvent(event); return event.defaultPrevented; }"""
+
+
+async def test_a_file_is_taken_wherever_it_is_dropped_or_pasted(visit: Visit) -> None:
+    page = await visit("/")
+    assert await page.evaluate(CARRIED, [f"{ROOM} .kotae-newest", "dragover", ""])
+    for selector, kind in ((f"{ROOM} .kotae-newest", "drop"), (f"{ROOM} textarea", "paste")):
+        assert await page.evaluate(CARRIED, [selector, kind, ""])
+        await expect(page.get_by_role("dialog")).to_contain_text("tea.md")
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+    assert not await page.evaluate(CARRIED, [f"{ROOM} textarea", "paste", "a cell of a table"])
+
+
+LOST = """() => { window.kept = XMLHttpRequest.prototype.send;
+ XMLHttpRequest.prototype.send = function () {
+  Object.defineProperty(this, "readyState", {value: 4}); this.onreadystatechange(); }; }"""
+
+
+async def test_files_that_do_not_arrive_are_said_and_forgotten(visit: Visit) -> None:
+    page = await visit("/", language="ja")
+    await page.evaluate(LOST)
+    field = page.locator(f"{ROOM} input[type=file]")
+    await field.set_input_files(FilePayload(name="lost.md", mimeType="text/markdown", buffer=b"# Lost"))
+    await expect(page.get_by_text("ファイルを送信できませんでした")).to_be_visible()
+    await page.evaluate("void (XMLHttpRequest.prototype.send = kept)")
+    await drop(page, "found.md", b"# Found")
+    await expect(page.get_by_role("dialog")).not_to_contain_text("lost.md")
+
+
+async def test_a_thread_is_printed_whole_and_alone(visit: Visit) -> None:
+    page = await visit("/", dark=True)
+    await ask(page, "What is the command for a rollback?")
+    await page.emulate_media(media="print")
+    listed = page.locator(f"{THREAD} .kotae-newest")
+    assert await listed.evaluate("(list) => list.scrollHeight <= list.clientHeight")
+    assert (
+        await page.locator(f"{THREAD} .kotae-prose").first.evaluate("(e) => getComputedStyle(e).color")
+        == "rgb(27, 36, 48)"
+    )
+    for hidden in (ROOM, ".kotae-composer", ".q-drawer", ".kotae-header"):
+        await expect(page.locator(hidden).last).to_be_hidden()
+
+
 async def test_a_file_that_was_dropped_answers(visit: Visit) -> None:
     page = await visit("/")
     await drop(page, PDF.name, PDF.read_bytes(), "application/pdf")
@@ -177,6 +264,19 @@ async def test_what_went_wrong_is_closed_by_a_button_that_is_seen(visit: Visit) 
     assert await close.evaluate("(button) => getComputedStyle(button).color") == await page.evaluate(white)
     await close.click()
     await expect(close).to_have_count(0)
+
+
+async def test_a_double_click_saves_once(visit: Visit) -> None:
+    page = await visit("/documents")
+    new = page.get_by_role("button", name="New collection")
+    await new.click()
+    await page.get_by_role("dialog").get_by_role("textbox").first.fill("once")
+    await page.get_by_role("dialog").get_by_role("button", name="Save").evaluate(CLICK_TWICE)
+    await expect(page.locator(".kotae-shelf").get_by_role("link", name="once")).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await new.click()  # the server has done both clicks when it opens this
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await expect(page.locator(".q-notification")).to_have_text([re.compile("Saved")])
 
 
 async def test_a_collection_leads_to_its_documents(visit: Visit) -> None:

@@ -92,6 +92,7 @@ class _Datasets:
                 on_rejected=lambda: ui.notify(_TOO_BIG.to(language), type="warning"),
             ).classes("kotae-drop")
             upload.on("finish", upload.reset, args=[])
+            components.tells_failure(upload, language)
 
     async def _came(self, event: events.UploadEventArguments) -> None:
         with saying(self._who.language):

@@ -6,7 +6,7 @@ from nicegui import events, ui
 
 from adapters.shared.ingestion import SCOPE, pasted
 from adapters.shared.verdicts import verdict_line
-from adapters.web.pages.shared.components import collection_select
+from adapters.web.pages.shared.components import collection_select, tells_failure
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
@@ -86,6 +86,7 @@ class AddDocuments:
                 on_rejected=lambda: ui.notify(_TOO_BIG.to(language), type="warning"),
             ).classes("kotae-drop")
             self._upload.props("no-thumbnails").on("finish", self._upload.reset, args=[])
+            tells_failure(self._upload, language)
             ui.label(_KINDS.to(language)).classes("kotae-quiet")
             with ui.expansion(_PASTE.to(language), icon="content_paste").classes("full-width"):
                 self._name = ui.input(_NAME.to(language)).classes("full-width").props("outlined maxlength=200")

@@ -26,6 +26,10 @@ STARTED = Text(
     en="Started. You can leave this page; the work continues.", ja="開始しました。このページを離れても処理は続きます。"
 )
 RANGE = Text(en="{first}–{last} of {total}", ja="{total} 件中 {first}～{last} 件")
+_NOT_SENT = Text(
+    en="The files could not be sent. Try again. For a folder, choose the files in it.",
+    ja="ファイルを送信できませんでした。もう一度お試しください。フォルダーの場合は、中のファイルを選んでください。",
+)
 _IN_DOCUMENT = Text(en="Show in the document", ja="文書で表示")
 _ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
 # Of a chart's words and axes, as this browser has it (NiceGUI evaluates names that begin with a colon); then of its
@@ -111,6 +115,16 @@ def collection_select(names: list[str], value: str | None, language: Language, l
     return ui.select(names, value=value, label=label.to(language), new_value_mode="add-unique").props(
         "use-input hide-selected fill-input input-debounce=0 maxlength=80"
     )
+
+
+def tells_failure(upload: ui.upload, language: Language) -> None:
+    """Files that do not arrive: the field shows no list of them, and would send them again with the next ones."""
+
+    def failed() -> None:
+        upload.reset()
+        ui.notify(_NOT_SENT.to(language), type="negative")
+
+    upload.on("failed", failed, args=[])
 
 
 def passage(text: str, url: str | None, language: Language) -> None:

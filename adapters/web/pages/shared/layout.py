@@ -62,6 +62,23 @@ _IN_THEIR_ZONE = f"""<script>(() => {{
  if (kept()) location.reload();
 }})()</script>"""
 
+# Files that are dropped anywhere, or pasted, go to the field for them that is nearest; a browser would leave the page
+# for the file. What is copied from a table or a text has a picture of it along with its words: those are pasted.
+_FILES_ANYWHERE = """<script>(() => {
+ const take = (event) => {
+  const carried = event.dataTransfer ?? event.clipboardData;
+  const field = event.target.closest(".kotae-pane")?.querySelector(".q-uploader input[type=file]")
+   ?? document.querySelector(".q-uploader input[type=file]");
+  if (!field || !carried.types.includes("Files") || event.target.closest(".q-uploader, .q-dialog")) return;
+  if (event.type === "paste" && carried.types.includes("text/plain")) return;
+  event.preventDefault();
+  if (event.type === "dragover") return;
+  field.files = carried.files;
+  field.dispatchEvent(new Event("change"));
+ };
+ for (const kind of ["dragover", "drop", "paste"]) document.addEventListener(kind, take);
+})()</script>"""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -152,6 +169,7 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     language = who.language
     ui.page_title(f"{page.title.to(language)} – Kotae")
     ui.add_head_html(_IN_THEIR_ZONE)
+    ui.add_head_html(_FILES_ANYWHERE)
     ui.add_head_html(f'<link rel="stylesheet" href="{ROOT}/kotae.css">')
     client = ui.context.client
     client.page = copy(client.page)  # NiceGUI has one for all who look at this address

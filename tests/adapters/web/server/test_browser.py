@@ -264,3 +264,7 @@ def test_prose_is_formatted() -> None:
     shown = html("**bold** `code` [site](https://ok.example/)\n\n- one\n- two")
     assert "<strong>bold</strong>" in shown and "<code>code</code>" in shown and shown.count("<li>") == 2
     assert 'rel="noopener noreferrer nofollow"' in shown
+
+
+def test_headings_stand_below_those_of_the_page() -> None:
+    assert html("# One\n\n##### Five\n\nTwo\n---") == "<h3>One</h3>\n<h6>Five</h6>\n<h4>Two</h4>\n"
