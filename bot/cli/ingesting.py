@@ -31,7 +31,8 @@ def ingest(paths: Sequence[Path], collection: str | None, scope: str, *, prune: 
     given = [(path, folders.get(path), given_files(path, home)) for path in paths]
     files = [(file, folder) for _, folder, found in given for file in found]
     if not files:
-        complain(_("There are no files.", "ファイルがありません。"), FAILED)
+        where = ", ".join(map(readable, map(str, paths)))
+        complain(_(f"There are no files in {where}.", f"{where} にファイルがありません。"), FAILED)
 
     async def work(at: "Operations | Owner") -> int:
         read = 0

@@ -411,6 +411,25 @@ async def test_what_is_being_written_outlives_the_page(visit: Visit) -> None:
     await expect(field).to_have_value("@kotae ")
 
 
+async def test_an_answer_that_is_being_written_outlives_the_page(visit: Visit) -> None:
+    page = await visit("/")
+    await ask(page, "Who repaired the samovar in the attic?")
+    await page.goto(re.sub("/app.*", "/app/unanswered", page.url))
+    await ready(page)
+    card = page.locator(".kotae-card", has_text="samovar").first
+    written = page.get_by_role("dialog").get_by_label(expert_answers.ANSWER.en, exact=True)
+    await card.get_by_role("button", name=expert_answers.TITLE.en).click()
+    await written.press_sequentially("The clockmaker did.")
+    await page.reload()
+    await ready(page)
+    await card.get_by_role("button", name=expert_answers.TITLE.en).click()
+    await expect(written).to_have_value("The clockmaker did.")
+    await confirm(page)
+    await expect(card).to_have_count(0)
+    assert "samovar" not in await page.evaluate("JSON.stringify(localStorage)")
+    assert "clockmaker" not in await page.evaluate("JSON.stringify(localStorage)")
+
+
 async def test_a_person_is_asked_by_a_button(visit: Visit) -> None:
     page = await visit("/")
     answer = await ask(page, "On which pier does the ferry to Heligoland moor?")

@@ -221,6 +221,13 @@ def test_a_folder_goes_in_twice_and_out_again(tmp_path: Path, warm: Warm) -> Non
     assert refused.returncode == 1 and refused.stdout.count("refused") == 3 and not refused.stderr
 
 
+def test_where_no_files_are_is_named(tmp_path: Path, warm: Warm) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    said = warm("ingest", empty, home=tmp_path / "home")
+    assert said.returncode == 1 and said.stderr == f"kotae: There are no files in {empty}.\n"
+
+
 def test_what_is_gone_from_a_folder_is_said_and_forgotten_when_that_is_wanted(tmp_path: Path, warm: Warm) -> None:
     home, folder, other = tmp_path / "home", tmp_path / "docs", tmp_path / "other"
     for place, names in ((folder, ("a.md", "b.md", "c.md", "d.md", "e.md")), (other, ("f.md", "only.md"))):

@@ -15,6 +15,13 @@ from retrieval.i18n import Language, Text
 CANCEL, SAVE = Text(en="Cancel", ja="キャンセル"), Text(en="Save", ja="保存")
 _WORDING = 200  # characters of a question to tick
 
+# An answer that is being written is the browser's own until it is saved: it outlives the form and the page.
+_KEPT = """() => {{ const field = document.getElementById("c{id}").closest(".q-field").querySelector("textarea");
+ const key = "kotae-answer:{key}", draft = localStorage.getItem(key);
+ field.addEventListener("input", () => localStorage.setItem(key, field.value));
+ if (draft && !field.value) {{ field.value = draft; field.dispatchEvent(new Event("input")); }} }}"""
+_SAVED = """localStorage.removeItem("kotae-answer:{key}");"""
+
 
 @contextmanager
 def form(ground: ui.element, title: Text, language: Language) -> Iterator[ui.dialog]:
@@ -71,6 +78,7 @@ def answering(
         question.props(f"outlined maxlength={expert_answers.QUESTION_CHARACTERS}")
         ui.label(expert_answers.QUESTION_HINT.to(language)).classes("kotae-quiet")
         answer = ui.textarea(expert_answers.ANSWER.to(language)).classes("full-width").props("outlined autogrow")
+        dialog.on("show", js_handler=_KEPT.format(id=answer.id, key=asked.reference))
         boxes: dict[int, ui.checkbox] = {}
         if asked.choices:
             ui.label(expert_answers.CLOSES.to(language))
@@ -90,6 +98,7 @@ def answering(
                     ui.notify(taught.refusal.to(language), type="warning")
                     return
                 ui.notify(expert_answers.saved(taught, language), type="positive")
+                ui.run_javascript(_SAVED.format(key=asked.reference))
                 dialog.close()
 
         buttons(dialog, save, keep, language)
