@@ -78,6 +78,7 @@ def addresses(text: str) -> set[str]:
     """Every address in a text, each as written, without the punctuation after it; of one that goes on in Japanese
     (「https://…をご覧ください」, /wiki/答え) also what stands before."""
     found = {m.group().rstrip(_TRAILING) for m in _ADDRESS.finditer(text)}
+    found |= {each.lstrip("_") for each in found}  # `_ask@acme.example_` in emphasis
     for pattern in (_INLINE, _BROKEN):
         found |= {_target(m[3]) for m in pattern.finditer(text)}
     found |= {begun[0].rstrip(_TRAILING) for each in found if (begun := _ASCII.match(each))}

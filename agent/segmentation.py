@@ -17,7 +17,8 @@ from retrieval.text import HTML_TAGS, compiled, language_of, sentences
 UnitKind = Literal["sentence", "item", "row", "code", "pair"]
 
 _CHAPTER, _SECTION, _BOLD = 7, 8, 9  # the levels of lines that stand for headings: those of Markdown are 1 to 6
-LONGEST = 420  # characters; a longer list item or answer is quoted sentence by sentence
+LONGEST = 420  # characters; a longer answer of a pair is quoted sentence by sentence
+LONGEST_ITEM = 300  # characters; a longer list item is, too: what a quotation shows of one line
 
 parser = compiled(
     MarkdownIt("commonmark").enable("table").disable(["inline", "reference", "code", "html_block", "lheading"])
@@ -57,6 +58,7 @@ _TAG = re.compile(
 _STRONG = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _LOOSE = re.compile(r"\*{2,4}(?=[^*\n]*[^\W\d_])([^*\n]+)\*{2,4}")  # "**Note: **", as editors export it
 _EMPHASIS = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\1(?![\w*])")
+_STARS = re.compile(r"(?<![A-Za-z0-9*])\*(?=[^\s*_])([^*_\n]+?)(?<=[^\s*_])\*(?![A-Za-z0-9*])")  # 「右の*青い*ボタン」
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SIGN = re.compile(r"\\([\\*_])")  # of emphasis, which stands for itself
 _BREAK = re.compile(r"\\[ \t]*(?=\n|\Z)|(?<=\s)\\(?=\s)")  # of a line
@@ -136,7 +138,7 @@ def clean(text: str) -> str:
     text = _SIGN.sub(keep, _CODE_SPAN.sub(keep, _filled(text)))
     text = _LINK.sub(r"\1", _IMAGE.sub("", _BREAK.sub("", text)))
     text = _TAG.sub(" ", _ADDRESS.sub(r"\1", _REFERENCE.sub("", text)))
-    text = _EMPHASIS.sub(r"\2", _LOOSE.sub(r"\1", _STRONG.sub(r"\2", text)))
+    text = _STARS.sub(r"\1", _EMPHASIS.sub(r"\2", _LOOSE.sub(r"\1", _STRONG.sub(r"\2", text))))
     text = html.unescape(_ESCAPE.sub(r"\1", text))
     text = re.sub(r"\x00(\d+)\x00", lambda mark: kept[int(mark.group(1))], text)
     return _SPACES.sub(" ", text).strip()
@@ -265,7 +267,7 @@ class _Reader:
     def _listed(self, lines: list[str]) -> Iterator[Unit]:
         raw = _BOX.sub(lambda box: "☐" if box[1] == " " else "☑", _unwrapped(lines))
         whole, lead = clean(raw), self._last
-        if len(whole) <= LONGEST:
+        if len(whole) <= LONGEST_ITEM:
             yield self._unit(whole, "item", links=_only_links(raw))
             return
         for sentence in sentences(whole):

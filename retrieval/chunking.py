@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import zip_longest
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -30,6 +31,7 @@ _MEASURED = 64  # texts, whose tokens are remembered while a document is cut
 _SLACK = 8  # tokens that joining texts may add
 _MARKS = 32  # accents on one letter, which are not cut from it; of more no word is made
 _SOFT_BREAK = re.compile(r"[、，,;；:：\s]")
+_LEADS = re.compile(r"[:：][*_]*\Z|\A(\*\*|__)(?![\s*_])(?:(?!\1).){1,60}(?<![.。!！\s])\1\Z")  # also 「**申請方法**」
 
 _parser = compiled(MarkdownIt("commonmark").enable("table").disable(["inline", "reference", "html_block"]))
 
@@ -134,6 +136,7 @@ class _Block:
     after: str = ""
     prose: bool = False
     heading: bool = False
+    table: bool = False
 
 
 @dataclass(slots=True)
@@ -217,7 +220,8 @@ def _block(tokens: Sequence[Token], at: int, raw: list[str], written: str) -> _B
     token = tokens[at]
     match token.type:
         case "table_open" if len(raw) > 2:
-            return _Block(written, tuple(row for row in raw[2:] if row.strip()), _joined(raw[:2]))
+            rows = tuple(row for row in raw[2:] if row.strip())
+            return _Block(written, rows, _joined(raw[:2]), table=True)
         case "fence":
             last = raw[-1].strip()
             closing = last if len(raw) > 1 and last.startswith(token.markup) and set(last) == set(token.markup) else ""
@@ -381,12 +385,20 @@ class _Cutter:
 
     # -- blocks → units
 
+    def _all_units(self, blocks: Sequence[_Block], room: int) -> Iterator[_Unit]:
+        """Those of each block; what is short and stands in front of a table belongs to it."""
+        for block, following in zip_longest(blocks, blocks[1:]):
+            units = list(self._units(block, room))
+            if units and following is not None and following.table and units[-1].tokens <= self.target // 4:
+                units[-1] = replace(units[-1], leads=True)
+            yield from units
+
     def _units(self, block: _Block, room: int) -> Iterator[_Unit]:
         """The block as one unit where it has no more than `room` tokens, else its parts."""
         self._block += 1
         tokens = self._tokens(block.text)
         if tokens <= room and len(block.text) <= self.max_chars:
-            leads = block.heading or (tokens <= self.target // 4 and block.text.endswith((":", "：")))
+            leads = block.heading or (tokens <= self.target // 4 and bool(_LEADS.search(block.text)))
             yield _Unit(block.text, tokens, self._block, leads=leads)
             return
         frame = f"{block.before}\n{block.after}"
@@ -437,7 +449,7 @@ class _Cutter:
         room = max(min(int(self.target * _WHOLE), self.max_tokens - front.tokens - _SLACK), 1)
         packed: list[list[_Unit]] = []
         current: list[_Unit] = []
-        for unit in (unit for block in blocks for unit in self._units(block, room)):
+        for unit in self._all_units(blocks, room):
             if current and not (_size(current) + unit.tokens <= self.target and self._fits(front, [*current, unit])):
                 carried = _leading(current)
                 carried = carried if self._fits(front, [*carried, unit]) else []

@@ -16,7 +16,7 @@ from unicodedata import east_asian_width
 
 from agent.extractive.wanted import has_wanted
 from agent.grounding.quantities import facts, figures
-from agent.segmentation import Unit, units
+from agent.segmentation import LONGEST_ITEM, Unit, units
 from retrieval.i18n import Language
 from retrieval.text import language_of
 from retrieval.types import Hit
@@ -26,7 +26,7 @@ Tokenise = Callable[[str], Sequence[str]]
 PASSAGES = 3  # shown at most
 COLUMNS = 640  # of all lines shown, a Japanese character being two wide; one longer line is shown alone
 READ = 8  # passages that lines are chosen from: what a search gives
-LONGEST = 300  # characters of a line; of a longer one the beginning is shown
+LONGEST = LONGEST_ITEM  # characters of a line; of a longer one the beginning is shown
 
 # Measured on one half of the questions, looked at on the other; flat around these values.
 _WORDS = 6.0  # of the question's words in a line, as a share by rarity, against one standard deviation of the cosines
@@ -35,6 +35,7 @@ _AROUND = 1.5  # of those in its headings and in what it continues
 _FIGURE = 1.5  # of a figure in a line, where the question asks for one
 _RANK = 0.2  # what one place further down costs
 _BESIDE = 0.4  # of the better line beside it: what answers often stands next to what repeats the question
+_BELOW = 1.0  # of what an item is in, which the item goes on from
 _COLUMN = 0.005  # what a column costs, so that two short lines come before a long one that is hardly better
 _NAMED = 2.0  # of a day that the question names, however either writes it
 _ROWS_BEHIND = 1.5  # a row of a table that is so far behind the best one of it is another thing's
@@ -115,7 +116,7 @@ class CandidateLines:
 
     def _scores(self, cosines: Mapping[str, float]) -> list[float]:
         meaning = _meaning([line.text for line in self.lines], cosines)
-        alone = [own + close for own, close in zip(self.words, meaning, strict=True)]
+        alone = _led(self.lines, [own + close for own, close in zip(self.words, meaning, strict=True)])
         return [
             score
             + _BESIDE * max(_beside(self.lines, alone, at), default=0.0)
@@ -220,6 +221,19 @@ def _meaning(texts: Sequence[str], cosines: Mapping[str, float]) -> list[float]:
     ]
     deviation = (pstdev(leads) if leads else 0.0) or 1.0
     return [lead / deviation for lead in leads]
+
+
+def _led(lines: Sequence[_Line], scores: Sequence[float]) -> list[float]:
+    """The scores, of an item no less than that of the line it goes on from but for `_BELOW`: what is asked in the
+    words of 「次のとおりの日数を与える。」 the items below it answer in none of them."""
+    found: list[float] = []
+    over: dict[tuple[int, int], int] = {}  # by a passage and a depth, the last line that is not as deep
+    for at, (line, score) in enumerate(zip(lines, scores, strict=True)):
+        lead = over.get((line.hit, line.unit.depth))
+        goes_on = lead is not None and lines[lead].unit.text == line.unit.lead
+        found.append(max(score, found[lead] - _BELOW) if lead is not None and goes_on else score)
+        over[line.hit, line.unit.depth + 1] = at
+    return found
 
 
 def _beside(lines: Sequence[_Line], scores: Sequence[float], at: int) -> list[float]:

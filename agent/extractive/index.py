@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, groupby
 
@@ -156,7 +156,9 @@ class Shown:
 
     @property
     def lines(self) -> list[Unit]:
-        return [unit for excerpt in self.excerpts for _, unit in excerpt.lines]
+        """As they are shown: what is cut from a long one tells nothing."""
+        units = (unit for excerpt in self.excerpts for _, unit in excerpt.lines)
+        return [replace(unit, text="\n".join(_texts(unit))) for unit in units]
 
 
 def newest_first(question: str, excerpts: Sequence[Excerpt], hits: Sequence[tuple[int, Hit]]) -> list[Excerpt]:

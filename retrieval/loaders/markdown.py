@@ -73,7 +73,7 @@ def front_matter(text: str) -> tuple[str, str, str]:
         return "", "", text
     title = _TITLE.search(found["body"])
     dated = stated(_FIELD.findall(found["body"]))
-    return _unquoted(title["title"]) if title else "", dated, text[found.end() :]
+    return html.unescape(_unquoted(title["title"])) if title else "", dated, text[found.end() :]
 
 
 def first_heading(text: str) -> str:

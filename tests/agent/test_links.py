@@ -185,6 +185,14 @@ def test_the_addresses_of_a_text() -> None:
     }
 
 
+def test_an_address_in_emphasis_stays() -> None:
+    found = addresses("Mails are named _First.Last@acme.example.com_.")
+    assert (
+        scrubbed("Mails are named First.Last@acme.example.com.", found)
+        == "Mails are named First.Last@acme.example.com."
+    )
+
+
 def test_hidden_characters_go() -> None:
     assert visible("a\u200bb\u202ec\U000e0041d\x07e\ufeff") == "abcde"
 

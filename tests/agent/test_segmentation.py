@@ -91,6 +91,8 @@ def test_addresses_and_placeholders_are_read_and_tags_are_not(text: str, read: s
         ("****Who**** pays", "Who pays"),
         ("**注意： **先に確認する", "注意： 先に確認する"),
         ("2 ** 3 ** 4", "2 ** 3 ** 4"),
+        ("ロゴの*右横*に置く（*必須*）", "ロゴの右横に置く（必須）"),
+        ("2*3*4 and snake_case_name", "2*3*4 and snake_case_name"),
         ("Ask the desk.\\\nThen wait.\\", "Ask the desk. Then wait."),
         ("窓口に聞く。\\\n待つ。\\", "窓口に聞く。 待つ。"),
     ],

@@ -201,6 +201,21 @@ def test_a_lead_in_goes_with_what_it_introduces() -> None:
     assert made[1].text.startswith("The steps are:\n\n1. ")
 
 
+@pytest.mark.parametrize("lead", ["**The steps are:**", "**手順**", "__Steps__"])
+def test_a_line_in_bold_goes_with_what_it_stands_over(lead: str) -> None:
+    made = cut(f"{said(9)}\n\n{lead}\n\n" + "\n".join(f"1. {said(1)}" for _ in range(7)), target=200)
+    assert lead not in made[0].text
+    assert made[1].text.startswith(f"{lead}\n\n1. ")
+
+
+@pytest.mark.parametrize("lead", ["1. 本人が結婚するとき", "本人が結婚するときは次の日数とする。"])
+def test_what_stands_in_front_of_a_table_goes_with_it(lead: str) -> None:
+    table = "| 休暇 | 日数 |\n| --- | --- |\n" + "\n".join(f"| {said(1)} | {n}日 |" for n in range(5))
+    made = cut(f"{said(8)}\n\n{lead}\n\n{table}", target=200)
+    assert lead not in made[0].text
+    assert made[1].text.startswith(f"{lead}\n\n| 休暇 |")
+
+
 def test_a_long_table_is_cut_between_rows_and_repeats_its_header() -> None:
     header = "| 日付 | 担当 |\n| --- | --- |"
     rows = [f"| 2026-01-{number % 28 + 1:02} | 担当者{number}番が電話と窓口を受け持つ |" for number in range(120)]

@@ -180,6 +180,28 @@ def test_what_leads_to_a_line_is_shown_with_it_alone(page: str, lines: list[str]
     assert shown(question, [hit(page)])
 
 
+def test_items_below_another_answer_what_it_leads_to() -> None:
+    page = "\n".join(
+        [
+            "1. 入社時休暇は、行政の手続きのために取得できる入社時休暇である。",
+            "2. 入社時休暇は、次のとおりの日数を与える。",
+            "    * 週5日の者 ・・・ 2日",
+            "    * 週4日の者 ・・・ 1日",
+            *(
+                f"{n}. 入社時休暇の{what}は、入社時休暇の申請書のとおりとする。"
+                for n, what in enumerate("期限届出単位賃金残数", 3)
+            ),
+        ]
+    )
+    lines = shown("入社時休暇は何日もらえますか", [hit(page)]).splitlines()
+    assert {"入社時休暇は、次のとおりの日数を与える。", "週5日の者 ・・・ 2日", "週4日の者 ・・・ 1日"} <= set(lines)
+
+
+def test_of_a_long_item_the_sentence_that_answers_is_shown() -> None:
+    item = "1. " + "Fill in the form and have your superior sign it before you go on. " * 5 + "Cards arrive in 7 days."
+    assert "Cards arrive in 7 days." in shown("How long do cards take to arrive?", [hit(item)])
+
+
 def test_a_line_in_bold_is_a_heading_and_no_line() -> None:
     (excerpt,) = closest("when is the reception open?", [hit("**The reception is open**\n\nFrom 9 to 5.")])
     assert [(line.text, line.headings) for _, line in excerpt.lines] == [("From 9 to 5.", ("The reception is open",))]

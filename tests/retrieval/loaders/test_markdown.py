@@ -18,6 +18,7 @@ FILES = Path(__file__).parents[2] / "files"
     [
         ('---\ntitle: "経費: 精算"\ntags:\n  - a\n---\n\n本文\n', "経費: 精算", "\n本文\n"),
         ("---\ntitle: 'It''s here'\n---\nText", "It's here", "Text"),
+        ("---\ntitle: Logging in &amp; Networks\n---\nText", "Logging in & Networks", "Text"),
         ("---\ndescription: x\nTitle: Plain # note\n---\nText", "Plain", "Text"),
         ('+++\ntitle = "TOML"\n+++\nText', "TOML", "Text"),
         (
