@@ -606,6 +606,12 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_where_the_fitting_pages_do_not_tell_it_others_are_shown_too",),
     ),
     Mutation(
+        "a figure that is cut from a long line is not surely told",
+        "agent/extractive/index.py",
+        ('[replace(unit, text="\\n".join(_texts(unit))) for unit in units]', "list(units)"),
+        ("tests/agent/extractive/test_model.py::test_a_figure_that_is_cut_from_a_long_line_is_not_surely_told",),
+    ),
+    Mutation(
         "the figure that is asked for comes before words",
         "agent/extractive/excerpts.py",
         ("_FIGURE * bool(has and has(text))", "0.0"),

@@ -586,6 +586,13 @@ async def test_a_long_line_is_cut_beside_its_numbers_and_stays() -> None:
     assert "left out" not in text
 
 
+async def test_a_figure_that_is_cut_from_a_long_line_is_not_surely_told() -> None:
+    page = passage("vpn.md", f"The vpn restart, {'which is slow, ' * 20}takes 9 minutes", collection="it-guides")
+    last = answer(await turn("How many minutes does the vpn restart take?", Library((page,), relevance=0.9)))
+    assert "9 minutes" not in last.text
+    assert last.unsure
+
+
 async def test_commands_that_follow_each_other_stay_lines() -> None:
     page = passage("vpn.md", "```sh\nvpn stop --all\n\nvpn restart\n```", collection="it-guides")
     text = answer(await turn("vpn restart", Library((page,)))).text
