@@ -322,10 +322,13 @@ class _Channel:
             tells_failure(upload, self._language)
 
         async def send(event: events.GenericEventArguments) -> None:
-            written = await self._send(str(event.args).strip(), thread)
+            written = False
+            try:
+                written = await self._send(str(event.args).strip(), thread)
+            finally:
+                ui.run_javascript(_TAKEN.format(id=field.id, key=key, written=str(written).lower()))
             if written:
                 attached.clear()
-            ui.run_javascript(_TAKEN.format(id=field.id, key=key, written=str(written).lower()))
 
         key = f"{self._who.member.id}:{self._room.id}:{thread or ''}"
         ui.run_javascript(_DRAFT.format(id=field.id, key=key, start=json.dumps(start)))
