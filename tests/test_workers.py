@@ -10,13 +10,13 @@ ROOT = Path(__file__).parents[1]
 PASSES = "def test_passes(tmp_path):\n    assert not list(tmp_path.iterdir())\n"
 FAILS = "def test_fails():\n    print('these were its words')\n    assert 1 == 2\n"
 DIES = "import os\ndef test_dies():\n    os.kill(os.getpid(), 9)\ndef test_after_it():\n    pass\n"
-# what it has begun outlives it, with its end of all pipes
+# what it has begun outlives it, with its end of all pipes, until it is over or its folder taken away
 HANGS = """
 import os, threading, time
 from pathlib import Path
 def test_hangs():
     if not os.fork():
-        while not Path(__file__).with_name("over").exists():
+        while Path(__file__).exists() and not Path(__file__).with_name("over").exists():
             time.sleep(0.1)
         os._exit(0)
     threading.Event().wait()
