@@ -71,6 +71,7 @@ def serve(asked: socket.socket) -> Mapping[str, Any] | None:
                 if not pid:
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
                     for other in (asked, woken, wake):
                         other.close()
                     for told in running.values():
