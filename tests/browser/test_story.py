@@ -420,6 +420,7 @@ async def test_an_answer_that_is_being_written_outlives_the_page(visit: Visit) -
     written = page.get_by_role("dialog").get_by_label(expert_answers.ANSWER.en, exact=True)
     await card.get_by_role("button", name=expert_answers.TITLE.en).click()
     await written.press_sequentially("The clockmaker did.")
+    await page.wait_for_function("JSON.stringify(localStorage).includes('clockmaker did.')")
     await page.reload()
     await ready(page)
     await card.get_by_role("button", name=expert_answers.TITLE.en).click()

@@ -19,7 +19,8 @@ _WORDING = 200  # characters of a question to tick
 _KEPT = """() => {{ const field = document.getElementById("c{id}").closest(".q-field").querySelector("textarea");
  const key = "kotae-answer:{key}", draft = localStorage.getItem(key);
  field.addEventListener("input", () => localStorage.setItem(key, field.value));
- if (draft && !field.value) {{ field.value = draft; field.dispatchEvent(new Event("input")); }} }}"""
+ if (draft && !field.value) field.value = draft;
+ field.dispatchEvent(new Event("input")); }}"""
 _SAVED = """localStorage.removeItem("kotae-answer:{key}");"""
 
 
