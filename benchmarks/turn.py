@@ -159,7 +159,7 @@ async def opened(
             kept=content_store(engine, home / "documents"),
             snapshots=Snapshots(index, stores, row),
         )
-        await knowledge.shelves.recover()
+        await knowledge.stored.recover()
         inbox = TurnQueue(TurnStore(engine))
         stack.push_async_callback(inbox.close)
 

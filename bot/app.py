@@ -329,7 +329,7 @@ class Application:
     async def add_sample(self, progress: Progress | None = None) -> None:
         """Copy the sample handbook into the home and follow it there, so that a page can be edited and its answers seen
         to change; again: nothing happens. `progress(done, total)` counts pages."""
-        await self.knowledge.shelves.describe(SAMPLE, _SAMPLE.to(self.settings.language))
+        await self.knowledge.stored.describe(SAMPLE, _SAMPLE.to(self.settings.language))
         for page in _sample_pages():
             copy = self.sample_folder / page.parent.name / page.name
             if not copy.exists():
@@ -468,7 +468,7 @@ async def running(
         )
         stack.push_async_callback(knowledge.close)
         if tidy:
-            await knowledge.shelves.recover()
+            await knowledge.stored.recover()
             await asyncio.to_thread(sweep, settings.home)
         extractive = ExtractiveModel(SentenceSimilarity(embedder), tokenise=sparse.terms, floor=settings.min_relevance)
         models = Models(settings, extractive, stack)
@@ -569,7 +569,7 @@ async def running(
             ChangedDocuments(data.engine),
             data.documents.get,
             knowledge.as_cited,
-            knowledge.shelves.tidy,
+            knowledge.stored.tidy,
             timezone=settings.timezone,
         )
         schedule = Schedule(settings.digest_cron, settings.timezone)

@@ -160,14 +160,14 @@ class Operations(ReadOperations):
         return {"forgotten": [{"id": row.id, "name": row.name, "collection": row.collection} for row in matching]}
 
     async def describe(self, name: str, description: str) -> Json:
-        await self._app.knowledge.shelves.describe(name, description)
+        await self._app.knowledge.stored.describe(name, description)
         return {}
 
     async def merge(self, source: str, into: str) -> Json:
-        return {"moved": await self._app.knowledge.shelves.merge(source, into, self._app.readers, self._language)}
+        return {"moved": await self._app.knowledge.stored.merge(source, into, self._app.readers, self._language)}
 
     async def delete(self, name: str) -> Json:
-        return {"forgotten": await self._app.knowledge.shelves.drop_collection(name, self._app.readers, self._language)}
+        return {"forgotten": await self._app.knowledge.stored.drop_collection(name, self._app.readers, self._language)}
 
     async def answers(self) -> Json:
         """Experts' answers, the latest first."""

@@ -1,6 +1,6 @@
 """Documents that are there already: forgotten, moved between collections, and put right after a crash.
 
-`shelves` of a `KnowledgeBase`. Source: architecture.md "Qdrant", "One visible step".
+`stored` of a `KnowledgeBase`. Source: architecture.md "Qdrant", "One visible step".
 """
 
 import logging

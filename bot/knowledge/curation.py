@@ -162,13 +162,13 @@ class Curation:
     async def create(self, person: Curator, name: str, description: str) -> None:
         """Make a collection. Raises RAGToolError for a bad or taken name."""
         self._as_editor(person)
-        await self._knowledge.shelves.create(name, description)
+        await self._knowledge.stored.create(name, description)
         await self._note(person, "create", name, description)
 
     async def describe(self, person: Curator, name: str, description: str) -> None:
         """Say anew what a collection is about."""
         self._as_editor(person)
-        await self._knowledge.shelves.describe(name, description)
+        await self._knowledge.stored.describe(name, description)
         await self._note(person, "describe", name, description)
 
     async def own(self, person: Curator, thing: CollectionInfo | DocumentRow, who: str) -> None:
@@ -185,7 +185,7 @@ class Curation:
 
     async def rename(self, person: Curator, name: str, to: str) -> None:
         self._as_editor(person)
-        await self._knowledge.shelves.rename(name, to, person.readers, person.language)
+        await self._knowledge.stored.rename(name, to, person.readers, person.language)
         await self._note(person, "rename", name, to)
 
     async def merge(self, person: Curator, sources: Sequence[str], into: str) -> int:
@@ -194,7 +194,7 @@ class Curation:
         moved = 0
         for source in sources:
             if source != into:
-                moved += await self._knowledge.shelves.merge(source, into, person.readers, person.language)
+                moved += await self._knowledge.stored.merge(source, into, person.readers, person.language)
                 await self._note(person, "merge", source, into)
         return moved
 
@@ -202,7 +202,7 @@ class Curation:
         """Forget what they may read of a collection, and the collection once it is empty; returns how many
         documents."""
         self._as_editor(person)
-        forgotten = await self._knowledge.shelves.drop_collection(name, person.readers, person.language)
+        forgotten = await self._knowledge.stored.drop_collection(name, person.readers, person.language)
         await self._note(person, "delete", name, f"{forgotten} forgotten")
         return forgotten
 

@@ -343,7 +343,7 @@ class Datasets:
                 description=dataset.description.to(order.language),
                 licence=dataset.licence.to(order.language),
             )
-            await self._knowledge.shelves.describe(order.collection, words)
+            await self._knowledge.stored.describe(order.collection, words)
 
     async def _end(self, job: DatasetJob) -> None:
         job = replace(job, finished=datetime.now(UTC))

@@ -102,7 +102,7 @@ class KnowledgeBase:
         self._loader = loader
         self._kept = kept
         self._generations = snapshots
-        self.shelves = StoredDocuments(documents, collections, index, self._kept, self._generations)
+        self.stored = StoredDocuments(documents, collections, index, self._kept, self._generations)
         self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
         self._measuring: asyncio.Task[None] | None = None
         self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
@@ -151,7 +151,7 @@ class KnowledgeBase:
                     row = await self._staged(row, document, progress, replaces=known is not None)
                     if await finished(self._show(row, known, row.chunks, document.markdown)):
                         break
-        await self.shelves.tidy(known.markdown if known else row.markdown)
+        await self.stored.tidy(known.markdown if known else row.markdown)
         log.info("added or replaced a document: %d chunks", row.chunks)
         return Verdict(row.name, "replaced" if known else "added", row.collection, row.id, row.chunks)
 
@@ -169,7 +169,7 @@ class KnowledgeBase:
                 row = await self._staged(known, await self._as_it_was(known), progress)
                 shown = await finished(self._show(row, known, row.chunks))
             if shown:
-                await self.shelves.tidy()
+                await self.stored.tidy()
                 log.info("indexed a document anew: %d chunks", shown.chunks)
                 return shown
 
@@ -215,7 +215,7 @@ class KnowledgeBase:
                 copied = await self._index.copy(document_id, **about)
                 shown = await finished(self._show(row, known, copied))
             if shown:
-                await self.shelves.tidy()
+                await self.stored.tidy()
                 return shown
 
     async def pairs(self, row: DocumentRow) -> list[WrittenPair]:
@@ -246,7 +246,7 @@ class KnowledgeBase:
             if edited is None:
                 return known if await self.forget(document_id) else None
             if shown:
-                await self.shelves.tidy(known.markdown)
+                await self.stored.tidy(known.markdown)
                 return shown
 
     async def made_from(self, document_id: str) -> list[str]:
@@ -256,7 +256,7 @@ class KnowledgeBase:
     async def forget(self, document_id: str, *, at_source: bool = False) -> bool:
         """Gone from every search at once; False when there is no such document. Its words go from what was said, too,
         unless it went `at_source`: then answers that rest on it say so."""
-        return bool(await self.shelves.forget(document_id, at_source=at_source))
+        return bool(await self.stored.forget(document_id, at_source=at_source))
 
     async def _whole(self, row: DocumentRow) -> bool:
         """Whether its kept text is there as it was kept, and something of it is found."""
@@ -324,8 +324,8 @@ class KnowledgeBase:
                 row = row.with_(born=born)
                 await self._documents.commit(row, generation=born, markdown=markdown)
             except BaseException as error:
-                await self.shelves.take_back(row.id, born, error)
-                await self.shelves.drop_unneeded(row.markdown)
+                await self.stored.take_back(row.id, born, error)
+                await self.stored.drop_unneeded(row.markdown)
                 if isinstance(error, OvertakenError):
                     return None
                 if not (isinstance(error, StoreError) and await self._documents.get(row.id) == row):

@@ -566,9 +566,10 @@ def _leads(url: str, body: bytes) -> tuple[list[str], str, str]:
     """Addresses that a page leads to, and of the page that it says is its original; a hash of its words and of the
     links in them, but for what differs each time, such as whither a sign-in goes on."""
     reader = _Reader()
-    page = body.decode(errors="replace")
-    with suppress(FileRefused):
+    try:
         page = decode_page(body)
+    except FileRefused:
+        page = body.decode(errors="replace")
     with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
         reader.feed(page)
     links = filter(None, (_address(url, reader.base, link) for link in reader.links if link))

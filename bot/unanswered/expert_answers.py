@@ -279,7 +279,7 @@ class Experts:
         """Say what the collection is about before its first document is in; people's own words for it stay."""
         empty = {info.name for info in await self._knowledge.collections(Readers(frozenset()))}
         if ANSWERS not in empty and not await self._documents.listed(collection=ANSWERS):
-            await self._knowledge.shelves.describe(ANSWERS, _ABOUT.to(self._settings.language))
+            await self._knowledge.stored.describe(ANSWERS, _ABOUT.to(self._settings.language))
 
 
 def today(settings: Settings) -> str:

@@ -109,7 +109,7 @@ async def opened(
             kept=content_store(engine, folder / "documents"),
             snapshots=Snapshots(index, VectorStores(engine), row),
         )
-        await knowledge.shelves.recover()
+        await knowledge.stored.recover()
         yield Library(knowledge, rows, collections, index, engine, folder / "documents")
         await knowledge.close()
     finally:
@@ -164,7 +164,7 @@ async def main(folder: Path, moment: str) -> None:
         vars(library.index)["doomed"] = True
         vars(library.documents)["doomed"] = moment == "committed"
         if moment == "merged":
-            await library.knowledge.shelves.merge("docs", "more", READERS)
+            await library.knowledge.stored.merge("docs", "more", READERS)
         await library.add("plan.md", NEW)
 
 

@@ -152,7 +152,7 @@ async def test_knowledge_is_shown_as_far_as_it_may_be_read(office: Office) -> No
     harbour = await office.add("harbour.md", "# Harbour\n\nShips moor at pier seven until midnight.\n")
     canary = await office.add("canary.md", "# Canary\n\nShips of the canary moor at pier nine.\n", scope_of(SECRET))
     await office.add(f"{HOSTILE[:8]}.md", "# Else\n\nNothing of that.\n", collection="other")
-    await office.library.knowledge.shelves.describe("docs", HOSTILE)
+    await office.library.knowledge.stored.describe("docs", HOSTILE)
 
     question = "Where do ships moor?"
     here, there = await office("search", question), await office("検索", question, place=SECRET, seen="private")
@@ -179,7 +179,7 @@ async def test_knowledge_is_shown_as_far_as_it_may_be_read(office: Office) -> No
 
 async def test_long_lists_say_how_much_more_there_is(office: Office) -> None:
     for number in range(ROWS + 2):
-        await office.library.knowledge.shelves.describe(f"c{number:02}", "")
+        await office.library.knowledge.stored.describe(f"c{number:02}", "")
     shown = await office("collections")
     assert len(shown.rows) == ROWS and shown.foot == ("and 2 more",)
 

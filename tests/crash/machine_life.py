@@ -67,7 +67,7 @@ class Life:
         return {"forgotten": [await self._app.knowledge.forget(row.id) for row in rows]}
 
     async def merge(self, *, source: str, into: str) -> Said:
-        return {"moved": await self._app.knowledge.shelves.merge(source, into, READERS)}
+        return {"moved": await self._app.knowledge.stored.merge(source, into, READERS)}
 
     async def shown(self) -> Said:
         """Document → collection and editions of its passages, as the index shows them to whoever asks now; of one

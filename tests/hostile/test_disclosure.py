@@ -64,7 +64,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
             await made.add(f"{canary}.md", page.encode(), collection=f"c-{canary}", scope=scope, url=address)
             pairs = f"質問,回答\n鍵の保管場所は？,{canary}の引き出しです。\n"
             await made.add(f"{canary}.csv", pairs.encode(), collection=f"c-{canary}", scope=scope)
-            await made.app.knowledge.shelves.describe(f"c-{canary}", f"{canary} の鍵について")
+            await made.app.knowledge.stored.describe(f"c-{canary}", f"{canary} の鍵について")
         yield made
 
 

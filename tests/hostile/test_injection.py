@@ -158,7 +158,7 @@ async def test_wherever_an_instruction_stands_it_is_contained(planted: Stage, ca
         case "history":
             thread = f"history-{tag}"
         case "collection":
-            await planted.app.knowledge.shelves.describe(collection, f"{text} {tag}")
+            await planted.app.knowledge.stored.describe(collection, f"{text} {tag}")
     await planted.add(name, data.encode(), collection=collection)
     servant.attack, servant.wanted, servant.obeyed = None, tag, 0
     if thread:

@@ -299,7 +299,7 @@ async def test_what_happens_to_a_document_while_it_is_indexed_anew_stands(
         case "forgotten":
             assert await library.knowledge.forget(document)
         case "merged":
-            await library.knowledge.shelves.merge("docs", "other", READERS)
+            await library.knowledge.stored.merge("docs", "other", READERS)
         case "rescoped":  # waits until the other is done with it
             waiting = asyncio.create_task(library.knowledge.rescope(document, PRIVATE, READERS))
         case "stopped":
@@ -323,7 +323,7 @@ async def test_one_added_again_after_a_merge_is_not_taken_back_by_the_one_before
     embedder.wait_for = "middle"
     first = asyncio.create_task(library.add("rules.md", "# Plan\n\nThe middle harbour plan.\n"))
     await embedder.holds()
-    await library.knowledge.shelves.merge("docs", "other", READERS)
+    await library.knowledge.stored.merge("docs", "other", READERS)
     second = asyncio.create_task(library.add("rules.md", NEW, collection="other"))
     embedder.go.set()
     assert [(await one).status for one in (first, second)] == ["added", "replaced"]
@@ -375,9 +375,9 @@ async def test_documents_come_in_pages_by_what_is_asked_for(library: Library) ->
 
 
 async def test_a_collection_gets_another_name(library: Library) -> None:
-    await library.knowledge.shelves.describe("docs", "About the harbour.")
+    await library.knowledge.stored.describe("docs", "About the harbour.")
     await added(library, "rules.md", OLD)
-    await library.knowledge.shelves.rename("docs", "港の資料", READERS)
+    await library.knowledge.stored.rename("docs", "港の資料", READERS)
     (info,) = await library.knowledge.collections(READERS)
     assert (info.name, info.description, info.documents) == ("港の資料", "About the harbour.", 1)
     assert len(await library.found("harbour plan", collections=["港の資料"])) == 1
@@ -388,8 +388,8 @@ async def test_a_collection_gets_another_name(library: Library) -> None:
         ("nowhere", "x", CollectionNotFoundError),
     ):
         with pytest.raises(error):
-            await library.knowledge.shelves.rename(name, to, READERS)
-    await library.knowledge.shelves.rename("港の資料", "港の資料", READERS)
+            await library.knowledge.stored.rename(name, to, READERS)
+    await library.knowledge.stored.rename("港の資料", "港の資料", READERS)
     assert len(await library.knowledge.collections(MEMBERS)) == 2
 
 
@@ -397,7 +397,7 @@ async def test_a_collection_goes_in_one_step(library: Library) -> None:
     for number in range(3):
         await added(library, f"{number}.md", f"# {number}\n\nHarbour plan {number}.\n")
     generation = await library.knowledge.generation()
-    assert await library.knowledge.shelves.drop_collection("docs", READERS) == 3
+    assert await library.knowledge.stored.drop_collection("docs", READERS) == 3
     assert await library.knowledge.generation() == generation + 1
     assert await library.points() == 0 and library.kept() == []
 

@@ -139,7 +139,7 @@ async def test_a_collection_needs_a_usable_name(library: Library, name: str) -> 
     refused = await library.add("rules.md", OLD, collection=name)
     assert refused.status == "refused" and "80" in refused.reason
     with pytest.raises(RAGToolError):
-        await library.knowledge.shelves.describe(name, "")
+        await library.knowledge.stored.describe(name, "")
     assert await library.knowledge.collections(READERS) == ()
 
 
@@ -201,7 +201,7 @@ async def test_a_long_ingest_delays_neither_search_nor_forget_nor_another_docume
             assert len(await library.found("harbour plan")) == 1  # the same text in two documents is shown once
             assert (await library.add("third.md", NEW)).status == "added"
             assert await library.knowledge.forget(first.document_id or "")
-            assert await library.knowledge.shelves.merge("docs", "other", READERS) == 2
+            assert await library.knowledge.stored.merge("docs", "other", READERS) == 2
         endless.cancel()
         with pytest.raises(asyncio.CancelledError):
             await endless
@@ -232,7 +232,7 @@ async def test_a_merge_while_a_document_is_being_added_to_its_source(tmp_path: P
         await library.add("early.md", OLD)
         late = asyncio.create_task(library.add("late.md", "# late\n\nThe late harbour plan.\n"))
         await embedder.begun.wait()
-        await library.knowledge.shelves.merge("docs", "other", READERS)
+        await library.knowledge.stored.merge("docs", "other", READERS)
         embedder.go.set()
         assert (await late).status == "added"
         assert await library.found("harbour", collections=["docs"]) == ["The late harbour plan."]
@@ -392,11 +392,11 @@ async def test_after_a_kill_the_version_is_the_old_or_the_new_one_and_nothing_is
 
 
 async def test_a_merge_moves_documents_and_equal_copies_become_one(library: Library) -> None:
-    await library.knowledge.shelves.describe("into", "Kept.")
+    await library.knowledge.stored.describe("into", "Kept.")
     await library.add("same.md", OLD, collection="from")
     await library.add("same.md", OLD, collection="into")
     await library.add("own.md", NEW, collection="from")
-    assert await library.knowledge.shelves.merge("from", "into", READERS) == 2
+    assert await library.knowledge.stored.merge("from", "into", READERS) == 2
     (info,) = await library.knowledge.collections(READERS)
     assert (info.name, info.description, info.documents, info.chunks) == ("into", "Kept.", 2, 2)
     assert len(await library.found("harbour plan", collections=["into"])) == 2
@@ -407,9 +407,9 @@ async def test_a_merge_moves_documents_and_equal_copies_become_one(library: Libr
 
 async def test_a_merge_into_itself_or_of_nothing_changes_nothing(library: Library) -> None:
     await library.add("rules.md", OLD)
-    assert await library.knowledge.shelves.merge("docs", "docs", READERS) == 0
+    assert await library.knowledge.stored.merge("docs", "docs", READERS) == 0
     with pytest.raises(CollectionNotFoundError):
-        await library.knowledge.shelves.merge("nowhere", "docs", READERS)
+        await library.knowledge.stored.merge("nowhere", "docs", READERS)
     assert await library.found("harbour plan") == ["The old harbour plan."]
 
 
@@ -419,7 +419,7 @@ async def test_documents_of_one_name_that_differ_stop_a_merge_in_words(library: 
     await library.add("secret.md", OLD, collection="from", scope=PRIVATE)
     await library.add("secret.md", NEW, collection="into", scope=PRIVATE)
     with pytest.raises(RAGToolError) as caught:
-        await library.knowledge.shelves.merge("from", "into", READERS)
+        await library.knowledge.stored.merge("from", "into", READERS)
     for language in ("en", "ja"):
         said = caught.value.text(language)
         assert "rules.md" in said and "secret" not in said
@@ -427,16 +427,16 @@ async def test_documents_of_one_name_that_differ_stop_a_merge_in_words(library: 
 
 
 async def test_a_collection_is_described_and_deleted(library: Library) -> None:
-    await library.knowledge.shelves.describe("docs", "About the harbour.")
+    await library.knowledge.stored.describe("docs", "About the harbour.")
     assert [(info.name, info.description) for info in await library.knowledge.collections(READERS)] == [
         ("docs", "About the harbour.")
     ]
     await library.add("rules.md", OLD)
     await library.add("secret.md", NEW, scope=PRIVATE)
-    assert await library.knowledge.shelves.drop_collection("docs", READERS) == 1
+    assert await library.knowledge.stored.drop_collection("docs", READERS) == 1
     assert await library.knowledge.collections(READERS) == ()
     assert await library.found("harbour plan", readers=MEMBERS) == ["The new harbour plan."]
-    assert await library.knowledge.shelves.drop_collection("docs", MEMBERS) == 1
+    assert await library.knowledge.stored.drop_collection("docs", MEMBERS) == 1
     assert await library.points() == 0 and await library.knowledge.collections(MEMBERS) == ()
 
 
@@ -454,8 +454,8 @@ async def test_a_private_document_is_neither_found_listed_counted_nor_named_else
     assert [(info.name, info.documents) for info in await library.knowledge.collections(READERS)] == [("docs", 1)]
     for forbidden in (
         library.found("harbour", collections=["hidden"]),
-        library.knowledge.shelves.merge("hidden", "docs", READERS),
-        library.knowledge.shelves.drop_collection("hidden", READERS),
+        library.knowledge.stored.merge("hidden", "docs", READERS),
+        library.knowledge.stored.drop_collection("hidden", READERS),
     ):
         with pytest.raises(CollectionNotFoundError) as caught:
             await forbidden

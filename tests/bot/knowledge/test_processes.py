@@ -120,7 +120,7 @@ class Machines:
             kept=content_store(engine, self.folder / name),
             snapshots=snapshots,
         )
-        await knowledge.shelves.recover()
+        await knowledge.stored.recover()
         self.stack.push_async_callback(knowledge.close)
         return Process(name, engine, index, knowledge, snapshots, ingest, embedder)
 
@@ -211,7 +211,7 @@ async def test_a_collection_that_one_process_merges_is_merged_for_all(machines: 
     a, b = await machines.process("a"), await machines.process("b")
     await a.add("one.md", "# One\n\nThe first harbour.\n", "old")
     await b.add("two.md", "# Two\n\nThe second harbour.\n", "new")
-    assert await b.knowledge.shelves.merge("old", "new", READERS) == 1
+    assert await b.knowledge.stored.merge("old", "new", READERS) == 1
     assert await a.found(collections=("new",)) == ["The first harbour.", "The second harbour."]
 
 
@@ -314,7 +314,7 @@ class Cut(Documents):
     def __init__(self, one: Process, network: Network, meanwhile: Meanwhile | None = None) -> None:
         super().__init__(one.engine, one.embedder.name, process=one.name)
         self._network, self._meanwhile = network, meanwhile
-        for part in (one.knowledge, one.knowledge.shelves):
+        for part in (one.knowledge, one.knowledge.stored):
             vars(part)["_documents"] = self
 
     async def commit(self, row: DocumentRow, *, generation: int, markdown: str | None = None) -> None:

@@ -86,7 +86,7 @@ class Home:
             kept=content_store(self.engine, self.folder / "documents"),
             snapshots=Snapshots(index, self.indexes, row),
         )
-        await knowledge.shelves.recover()
+        await knowledge.stored.recover()
         yield knowledge
         await knowledge.close()
         await index.close()
@@ -329,7 +329,7 @@ async def test_what_is_added_replaced_and_forgotten_meanwhile_is_caught_up(home:
             await home.add(knowledge, "other.md", "# Other\n\nThe pier opens at ten.\n")
             (plan,) = [row for row in await home.documents.listed() if row.name == "plan.md"]
             await knowledge.forget(plan.id)
-            await knowledge.shelves.merge("docs", "more", EVERYONE)
+            await knowledge.stored.merge("docs", "more", EVERYONE)
 
         documents = Watched(home.engine, nothing if at_last else change)
         reindex = home.reindex(OtherEmbedder(), documents=documents, at_last=change if at_last else None)

@@ -629,7 +629,7 @@ async def test_pairs_follow_their_document_into_another_collection(library: Libr
     await library.add("other.md", page("two"), collection="more")
     (pair,) = await bot.written(collection="docs")
     await bot.pairs.approve([pair.id], PUBLIC)
-    await library.knowledge.shelves.merge("docs", "more", PUBLIC.readers)
+    await library.knowledge.stored.merge("docs", "more", PUBLIC.readers)
     async with bot.pairs.working():
         await asyncio.sleep(0)
     await bot.pairs.reject([pair.id], PUBLIC)

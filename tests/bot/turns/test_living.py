@@ -309,7 +309,7 @@ async def test_a_page_that_changes_while_it_is_compared_is_compared_again(living
         return text
 
     changed = ChangedDocuments(app.data.engine)
-    one = LivingAnswers(changed, app.data.documents.get, read, app.knowledge.shelves.tidy, timezone=UTC)
+    one = LivingAnswers(changed, app.data.documents.get, read, app.knowledge.stored.tidy, timezone=UTC)
     assert await one.check() == 0 and await living.said(turn) == []
     assert await one.check() == 1
     assert await living.said(turn) == [("20 weeks", "30 weeks")] and len(await living.told()) == 1

@@ -222,7 +222,7 @@ async def test_an_answer_that_two_collections_have_is_still_there_when_they_are_
     assert row is not None
     same = written(["経費の締切は？"], "25日です。").decode()
     await desk.library.add(row.name, same, collection="copies")
-    await desk.library.knowledge.shelves.merge(ANSWERS, "copies", HERE)
+    await desk.library.knowledge.stored.merge(ANSWERS, "copies", HERE)
     assert await desk.library.documents.get(id) is None and await desk.open() == ()
 
 
@@ -303,7 +303,7 @@ async def test_two_changes_at_once_leave_one_outcome(desk: Desk) -> None:
     ],
 )
 async def test_an_answer_is_read_as_it_was_written(desk: Desk, wordings: list[str], answer: str) -> None:
-    await desk.library.knowledge.shelves.describe(ANSWERS, "x")
+    await desk.library.knowledge.stored.describe(ANSWERS, "x")
     verdict = await desk.library.add("Q&A: x.json", written(wordings, answer.strip()).decode(), collection=ANSWERS)
     assert verdict.document_id
     assert parse(await desk.text(verdict.document_id)) == (wordings, answer.strip())

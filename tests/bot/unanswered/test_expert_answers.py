@@ -364,7 +364,7 @@ async def test_the_collection_is_described_once(school: School) -> None:
     await school.teach(await school.asked("one?"))
     (info,) = await school.library.knowledge.collections(Readers(frozenset({TEAM})))
     assert info.name == ANSWERS and info.description
-    await school.library.knowledge.shelves.describe(ANSWERS, "ours")
+    await school.library.knowledge.stored.describe(ANSWERS, "ours")
     await school.teach(await school.asked("two?"))
     (info,) = await school.library.knowledge.collections(Readers(frozenset({TEAM})))
     assert info.description == "ours" and info.documents == 2

@@ -20,7 +20,7 @@ from adapters.web.channel.rooms import Room, rooms_of
 from adapters.web.pages.channel.forms import Forms
 from adapters.web.pages.channel.message import Drawing
 from adapters.web.pages.channel.message_list import MessageList
-from adapters.web.pages.shared.components import tells_failure
+from adapters.web.pages.shared.components import once, tells_failure
 from adapters.web.pages.shared.layout import CLOSE, Page, saying, skip
 from adapters.web.visitor import Site, Visitor
 from bot.app import SAMPLE
@@ -106,11 +106,10 @@ _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCod
  event.preventDefault(); event.target.kotaeTake(emit); }"""
 _PRESSED = """(event) => event.currentTarget.closest(".kotae-write").querySelector("textarea").kotaeTake(emit)"""
 
-# What is being written is the browser's own until it is sent: it outlives the page and the bot's process. What is sent
-# leaves the field at once: it goes once, and what is written meanwhile stays. Until the server has it, it is kept
-# beside the draft, and comes back into the field where it could not be taken.
+# What is sent leaves the field at once: it goes once, and what is written meanwhile stays. Until the server has it, it
+# is kept beside the draft, and comes back into the field where it could not be taken.
 _FIELD_OF = """document.getElementById("c{id}")?.closest(".q-field").querySelector("textarea")"""
-_DRAFT = f"""const field = {_FIELD_OF}, start = {{start}}, key = "kotae-draft:{{key}}", sent = "kotae-sent:{{key}}";
+_DRAFT = f"""const field = {_FIELD_OF}, start = {{start}}, sent = "kotae-sent:{{key}}";
 const put = (text) => {{{{ field.value = text; field.dispatchEvent(new Event("input")); }}}};
 let waiting = false;
 field.kotaeTake = (emit) => {{{{
@@ -126,9 +125,7 @@ field.kotaeTaken = (written) => {{{{
  localStorage.removeItem(sent);
  if (text && !written) put(field.value === start ? text : `${{{{text}}}}\\n${{{{field.value}}}}`);
 }}}};
-field.addEventListener("input", () => localStorage.setItem(key, field.value));
-const draft = localStorage.getItem(key);
-if (draft && draft !== field.value) put(draft);
+kotaeKeep(field, "kotae-draft:{{key}}", start);
 field.kotaeTaken(false);"""
 _TAKEN = f"""const field = {_FIELD_OF};
 if (field) field.kotaeTaken({{written}}); else if ({{written}}) localStorage.removeItem("kotae-sent:{{key}}");"""
@@ -165,7 +162,7 @@ class _Channel:
         self._forms = Forms(site, who, room)
         self._drawing = Drawing(site, who, self._forms, self.open)
         self._thread: MessageList | None = None
-        self._sampling = asyncio.Lock()
+        self._sample = once(self._ask_sample)
         self._turning = asyncio.Lock()  # one thread at a time is opened or closed
 
     @property
@@ -255,10 +252,8 @@ class _Channel:
         empty = _EMPTY_WITH_SAMPLES if samples else _EMPTY
         await self._main.fill(empty.to(self._language), _EARLIER.to(self._language), samples)
 
-    async def _sample(self, text: str) -> None:
-        if not self._sampling.locked():  # by a double click
-            async with self._sampling:
-                await self._send(f"{MENTION}{text}", None)
+    async def _ask_sample(self, text: str) -> None:
+        await self._send(f"{MENTION}{text}", None)
 
     # -- what happens --------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Pieces that several pages draw alike: headings, moments, numbers, passages, tables, charts; and cards that follow
 what they show without being drawn anew, so that what somebody has opened or pressed stays."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -115,6 +116,18 @@ def collection_select(names: list[str], value: str | None, language: Language, l
     return ui.select(names, value=value, label=label.to(language), new_value_mode="add-unique").props(
         "use-input hide-selected fill-input input-debounce=0 maxlength=80"
     )
+
+
+def once(do: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """`do`, which does nothing while it is at work: of a double click, one does it."""
+    doing = asyncio.Lock()
+
+    async def unless_doing(*given: object) -> None:
+        if not doing.locked():
+            async with doing:
+                await do(*given)
+
+    return unless_doing
 
 
 def tells_failure(upload: ui.upload, language: Language) -> None:

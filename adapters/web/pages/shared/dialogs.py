@@ -1,6 +1,5 @@
 """Dialogs that several pages open: a question before much is changed, a form with its buttons, an expert's answer."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -8,6 +7,7 @@ from nicegui import ui
 
 from adapters.markdown.events import one_line, shortened
 from adapters.shared import expert_answers
+from adapters.web.pages.shared.components import once
 from adapters.web.pages.shared.layout import saying
 from bot.types import AnswerTaken
 from retrieval.i18n import Language, Text
@@ -15,12 +15,9 @@ from retrieval.i18n import Language, Text
 CANCEL, SAVE = Text(en="Cancel", ja="キャンセル"), Text(en="Save", ja="保存")
 _WORDING = 200  # characters of a question to tick
 
-# An answer that is being written is the browser's own until it is saved: it outlives the form and the page.
-_KEPT = """() => {{ const field = document.getElementById("c{id}").closest(".q-field").querySelector("textarea");
- const key = "kotae-answer:{key}", draft = localStorage.getItem(key);
- field.addEventListener("input", () => localStorage.setItem(key, field.value));
- if (draft && !field.value) field.value = draft;
- field.dispatchEvent(new Event("input")); }}"""
+# An answer that is being written is kept until it is saved.
+_KEPT = """() => kotaeKeep(document.getElementById("c{id}").closest(".q-field").querySelector("textarea"),
+ "kotae-answer:{key}", "")"""
 _SAVED = """localStorage.removeItem("kotae-answer:{key}");"""
 
 
@@ -36,15 +33,13 @@ def form(ground: ui.element, title: Text, language: Language) -> Iterator[ui.dia
 
 def buttons(dialog: ui.dialog, text: Text, do: Callable[[], Awaitable[None]], language: Language) -> ui.button:
     """One that does it, which is returned, and one that does not. A double click does it once."""
-    doing = asyncio.Lock()
 
-    async def once() -> None:
-        if dialog.value and not doing.locked():
-            async with doing:
-                await do()
+    async def act() -> None:
+        if dialog.value:
+            await do()
 
     with ui.row():
-        button = ui.button(text.to(language), on_click=once).props("unelevated no-caps")
+        button = ui.button(text.to(language), on_click=once(act)).props("unelevated no-caps")
         ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")
     return button
 

@@ -62,6 +62,17 @@ _IN_THEIR_ZONE = f"""<script>(() => {{
  if (kept()) location.reload();
 }})()</script>"""
 
+# What is being written is the browser's own: it outlives its form, the page and the bot's process. `start` is what the
+# field begins with.
+_DRAFTS = """<script>
+window.kotaeKeep = (field, key, start) => {
+ field.addEventListener("input", () => localStorage.setItem(key, field.value));
+ const draft = localStorage.getItem(key);
+ if (draft && field.value === start) field.value = draft;
+ if (field.value !== start) field.dispatchEvent(new Event("input"));
+};
+</script>"""
+
 # Files that are dropped anywhere, or pasted, go to the field for them that is nearest; a browser would leave the page
 # for the file. What is copied from a table or a text has a picture of it along with its words: those are pasted.
 _FILES_ANYWHERE = """<script>(() => {
@@ -169,6 +180,7 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     language = who.language
     ui.page_title(f"{page.title.to(language)} – Kotae")
     ui.add_head_html(_IN_THEIR_ZONE)
+    ui.add_head_html(_DRAFTS)
     ui.add_head_html(_FILES_ANYWHERE)
     ui.add_head_html(f'<link rel="stylesheet" href="{ROOT}/kotae.css">')
     client = ui.context.client

@@ -377,7 +377,7 @@ async def test_a_new_room_promises_no_examples_where_it_has_none(
     visit: Visit, site: Site, language: str, said: str
 ) -> None:
     for info in await site.app.knowledge.collections(site.app.readers):
-        await site.app.knowledge.shelves.drop_collection(info.name, site.app.readers, "en")
+        await site.app.knowledge.stored.drop_collection(info.name, site.app.readers, "en")
     user = visit("aki", language)
     await user.open("/app/")
     await sees(user, said)
