@@ -227,7 +227,7 @@ def _mentions_somebody(message: discord.Message) -> bool:
 
 
 def addressed(message: discord.Message, where: Spot, me: int) -> bool:
-    return _named(message, where, me) or any(user.id == me for user in message.mentions)  # a reply calls its author
+    return _named(message, where, me) or _called(message, me)  # a reply calls its author
 
 
 def replies_to(message: discord.Message) -> str | None:
@@ -238,9 +238,15 @@ def replies_to(message: discord.Message) -> str | None:
     return str(reference.message_id)
 
 
+def _called(message: discord.Message, me: int) -> bool:
+    return any(user.id == me for user in message.mentions)
+
+
 def _named(message: discord.Message, where: Spot, me: int) -> bool:
-    """By its own name, or by the role that Discord made for it: people pick one for the other."""
+    """By its own name, or by the role that Discord made for it: people pick one for the other. A mention in code is
+    none."""
     if where.place.workspace == DIRECT:
         return True
     own = message.guild.self_role if message.guild else None
-    return me in message.raw_mentions or (own is not None and own.id in message.raw_role_mentions)
+    called = me in message.raw_mentions and _called(message, me)
+    return called or (own is not None and own.id in message.raw_role_mentions)

@@ -250,6 +250,7 @@ async def test_what_is_not_for_the_bot_is_left_alone(tmp_path: Path) -> None:
         await discord.says("general", "ann", "Lunch?")
         await discord.says("general", robot.id, "@kotae I am a bot, too")
         await discord.says("general", "ann", "@everyone Lunch!")
+        await discord.says("general", "ann", "Ask it so: `<@BOT> How long?`")
         asked = await discord.says("general", "ann", "@kotae How long?")
         await discord.wait_for(answered(discord, asked))
         await discord.wait_for_idle()
