@@ -105,6 +105,14 @@ class Redactor:
                 return value
 
 
+_hide = Redactor()
+
+
+def without_secrets(text: str) -> str:
+    """For more people than whoever wrote it: hidden is what looks like a secret, if something surely is one."""
+    return _hide(text) if holds_secret(text) else text
+
+
 def set_up(level: str, *, secrets: Iterable[str] = (), stream: TextIO | None = None) -> Redactor:
     """Log to stderr (or `stream`): ours from `level` up, other people's libraries from WARNING up.
 

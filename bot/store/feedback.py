@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import delete, func, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.logs import without_secrets
 from bot.store.engine import Store, insert, rows, storable, write
 from bot.store.schema import answers, feedback, questions, turns
 from bot.store.unanswered import MissedQuestion, add_misses
@@ -96,6 +97,6 @@ async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
 
 
 def words_of(downs: Iterable[Any]) -> str:
-    """The words of thumbs-down, a line each; "" without any."""
+    """The words of thumbs-down, a line each, as those may read them who are brought the question; "" without any."""
     said = (": ".join(filter(None, (down.reason, down.text.strip()))) for down in downs)
-    return "\n".join(filter(None, said))
+    return without_secrets("\n".join(filter(None, said)))

@@ -28,6 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import EXTRACTIVE
 from bot.access import default_scope
+from bot.logs import without_secrets
 from bot.records import MissState, WantedQuestions
 from bot.store.conversations import MAX_EXCHANGES
 from bot.store.engine import at_place, change, columns, insert, read, rows, storable
@@ -226,7 +227,7 @@ class UnansweredQuestions:
             whole = list[Question]()
             for one in found:
                 asked = earlier.get(one.turn, ())
-                before = leant_on(one.question, [row.text for row in asked])
+                before = leant_on(one.question, [without_secrets(row.text) for row in asked])
                 whole.append(replace(one, before=before, earlier=tuple(row.id for row in asked if before)))
             return whole
 
@@ -290,7 +291,8 @@ def reopen(db: Connection, forgotten: Collection[str], now: datetime) -> None:
 
 
 def _values(miss: MissedQuestion) -> dict[str, Any]:
-    texts = {"question": storable(miss.question), "detail": storable(miss.detail)}
+    """Whoever is brought a question need not see the key that its asker pasted into it."""
+    texts = {name: storable(without_secrets(getattr(miss, name))) for name in ("question", "detail")}
     return columns(miss) | texts | {"searched": list(miss.searched)}
 
 

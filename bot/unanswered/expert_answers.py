@@ -15,7 +15,7 @@ from agent.routing.router import puts_off
 from bot.access import readers, role
 from bot.config.settings import Settings
 from bot.knowledge.documents import KnowledgeBase
-from bot.logs import Redactor, holds_secret
+from bot.logs import holds_secret, without_secrets
 from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
@@ -44,7 +44,6 @@ NAME = 80  # characters of a question in its document's name
 SETTLED = timedelta(seconds=10)  # by then whoever closed a card's questions has redrawn it, and said who it was
 NAMED = re.compile(r"Q&A: .+\.json")  # its documents
 _PAIR = re.compile(r"Q: ([^\n]*)\nA: ")
-_redacted = Redactor()
 
 _ABOUT = Text(
     en="What members of the team answered to questions the documents had no answer to.",
@@ -367,8 +366,7 @@ def _besides(said: Sequence[str], wordings: Sequence[str]) -> list[str]:
 
 def _line(question: str) -> str:
     """In the one line of a wording; whoever asks pastes keys, too, which would be everybody's then."""
-    line = clean_line(question, QUESTION)
-    return _redacted(line) if holds_secret(line) else line
+    return without_secrets(clean_line(question, QUESTION))
 
 
 def _name(question: str, turn: str = "") -> str:

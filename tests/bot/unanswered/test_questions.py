@@ -77,8 +77,8 @@ class Team:
         miss = MissedQuestion(turn, text, reason, searched, 0.25, scope, message.link, at, detail)
         answer = Answered("?", outcome="unknown", searched=searched)
         await self._rows.finish(held, answer, owner="me", steps=[], misses=[miss], now=at)
-        (asked,) = (await self.questions.find(WantedQuestions(text=text), (scope,), limit=1)).asked
-        return asked.question.id
+        (asked,) = [one for one in await self.questions.of_turn(turn) if one.reason == reason]
+        return asked.id
 
     async def closes(self, *ids: int, answer: str | None = None) -> None:
         telling = Telling(answer, "slack:U9") if answer else None
@@ -115,6 +115,14 @@ async def small(sqlite_url: str) -> AsyncIterator[Team]:
 
 
 # -- the list -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_key_in_a_question_or_a_complaint_is_brought_to_nobody(team: Team) -> None:
+    key = "sk-" + "a1b2c3d4e5f6g7h8"
+    await team.misses(f"Why does {key} give me a 401?", "reported", detail=f"wrong: {key} is valid")
+    (shown,) = (await team.unanswered.page(WantedQuestions(), MEMBERS)).questions
+    assert shown.question.startswith("Why does ") and shown.question.endswith(" give me a 401?")
+    assert shown.detail.endswith(" is valid") and key not in str(shown)
 
 
 async def test_misses_are_found_by_what_matters(team: Team) -> None:
