@@ -63,17 +63,21 @@ class Votes(Store):
 
 
 async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
-    """Make the `reported` miss say what the standing thumbs-down say; without any it goes, unless it was resolved."""
+    """Make the `reported` miss say what the standing thumbs-down say; without any it goes, unless it was resolved. One
+    that was resolved before somebody complained again is open again; what was told of its answer still follows that."""
     downs = (
         await db.execute(
             select(feedback).where(feedback.c.turn == turn, feedback.c.vote == "down").order_by(feedback.c.at)
         )
     ).all()
-    reported = (questions.c.turn == turn) & (questions.c.reason == "reported") & questions.c.resolved_at.is_(None)
+    either = (questions.c.turn == turn) & (questions.c.reason == "reported")
+    reported = either & questions.c.resolved_at.is_(None)
     if not downs:
         await db.execute(delete(questions).where(reported))
         return
-    detail = words_of(downs)
+    detail, last = words_of(downs), downs[-1].at
+    opened = {"resolved_at": None, "resolution": None, "reopened_at": last}
+    await db.execute(update(questions).where(either, questions.c.resolved_at < last).values(**opened))
     asked = (
         await db.execute(
             select(turns.c.text, turns.c.link, answers.c.searched, answers.c.confidence)

@@ -365,3 +365,19 @@ async def test_a_report_that_was_resolved_stays_resolved(start: Start) -> None:
     await bot.turns.vote(Feedback(turn, "U2", None))
     (kept,) = await misses.get([miss.id], PUBLIC)
     assert kept.resolved_at is not None and kept.detail == "wrong"
+
+
+@pytest.mark.parametrize("author", ["U2", "U3"])
+async def test_a_complaint_about_a_report_that_was_resolved_opens_it_again(start: Start, author: str) -> None:
+    """Whoever votes so is told that it goes to people who can answer it."""
+    bot = start(says(ANSWER))
+    turn = (await bot.answer(question())).turn
+    misses, before = UnansweredQuestions(bot.engine), datetime.now(UTC)
+    await bot.turns.vote(Feedback(turn, "U2", "down", "wrong"))
+    (miss,) = (await misses.open(PUBLIC)).questions
+    await resolve(bot.engine, [miss.id], PUBLIC)
+    await bot.turns.vote(Feedback(turn, "U4", "up"))
+    assert not (await misses.open(PUBLIC)).questions
+    await bot.turns.vote(Feedback(turn, author, "down", "outdated"))
+    ((again,), _, _) = await misses.asked_between(PUBLIC, before, datetime.now(UTC), limit=9)
+    assert again.question.id == miss.id and again.question.detail.endswith("outdated")
