@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.bot import Bot
+from bot.store.outbox import is_wordless
 from bot.types import Action, Audience, Card, CardRow, Link, Place, Post
 from bot.unanswered import card_replies
 from bot.unanswered.closing import closing
@@ -74,12 +75,12 @@ async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) 
     gone = await bot.experts.missing(card.data["questions"])
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
-    shown = reference_of(card)
+    shown, wordless = reference_of(card), is_wordless(card.data)
     if card.data["closed"] or (not still and (asked or gone)):
         return _closed(card, gone, language)
-    if not gone and (not asked or shown in {question.id for question in still}):
+    if not (gone or wordless) and (not asked or shown in {question.id for question in still}):
         return None
-    if not gone and shown is None and len(still) == len(asked):
+    if not (gone or wordless) and shown is None and len(still) == len(asked):
         return None
     found = await asyncio.to_thread(closing, still)
     return None if found is None else replace(card, data=_data(remaining(row_on(card), found, language)))

@@ -529,10 +529,11 @@ def status(card: Post, how: Text, language: Language, who: str = "") -> str:
 
 
 def heading(notice: Notice, *, asker: str, question: str, who: str | None) -> str:
-    """The line that an asker reads before the answer itself; `who` it is from."""
+    """The line that an asker reads before the answer itself; `who` it is from. Whose an old question was is not known
+    any more: then it calls nobody."""
     told, by = (CORRECTED, BY_EDITOR) if notice.corrects else (PAGE_CHANGED if notice.of_page else TOLD, BY)
     named = by.to(notice.language, who=who) if who else ""
-    return told.to(notice.language, asker=asker, question=question, by=named)
+    return told.to(notice.language, asker=asker if notice.author else "", question=question, by=named).lstrip()
 
 
 def with_reference(name: str, reference: int) -> str:

@@ -32,7 +32,7 @@ from bot.errors import StoreError
 from bot.store.engine import alone, at_leisure, change, execute, on_server, rows
 from bot.store.feedback import words_of
 from bot.store.followed import leave_out
-from bot.store.outbox import is_row_of
+from bot.store.outbox import is_row_of, without_words
 from bot.store.schema import (
     answers,
     asks,
@@ -126,9 +126,9 @@ class Erasure:
         """Delete what was asked before `before`, and before `inbox_before` what was claimed and ended without an
         answer.
 
-        With a turn go its posts and notices. Posts of else, messages of the browser's rooms, ended dataset jobs, and
-        intakes that were never done, go before `before`, done intakes before `inbox_before`, the traces of privileged
-        acts before `audit_before`.
+        With a turn go its posts and notices. Posts of else but cards that can still be answered, messages of the
+        browser's rooms, ended dataset jobs, and intakes that were never done, go before `before`, done intakes before
+        `inbox_before`, the traces of privileged acts before `audit_before`.
 
         A turn with an open miss is the team's to do: question, place and link of the miss stay, the person, the answer,
         its trace and the votes go. Open turns that somebody holds are left alone. Raises StoreError.
@@ -142,7 +142,7 @@ class Erasure:
         gone = await self._delete(searches, searches.c.at < before)
         done = intakes.c.done.is_(True) & (intakes.c.made_at < inbox_before)
         others = [
-            await self._delete(posts, posts.c.at < before),
+            await self._delete(posts, (posts.c.at < before) & ~_offers),
             await self._slices(lambda db: expire_messages(db, before, self._batch)),
             await self._delete(intakes, or_(done, intakes.c.made_at < before)),
             await self._delete(dataset_jobs, (dataset_jobs.c.state != "running") & (dataset_jobs.c.finished < before)),
@@ -293,6 +293,12 @@ def forget_answer(db: Connection, turn: str) -> None:
 
 
 _answered = answers.c.turn == turns.c.id
+# A card whose question is open, as it may be for longer than anything else is kept.
+_offers = and_(
+    posts.c.kind == "card",
+    posts.c.data["closed"].as_boolean().is_(False),
+    posts.c.data["questions"].as_string() != "[]",
+)
 
 
 def _unquote_all(db: Connection, questions: Sequence[Row[Any]], now: datetime) -> None:
@@ -308,15 +314,22 @@ def _take_back(db: Connection, ids: Sequence[str]) -> None:
 def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
     db.execute(delete(posts).where(posts.c.about.in_(ids)))
     asked = set(db.scalars(select(questions.c.id).where(questions.c.turn.in_(ids))))
-    _delete_cards(db, asked)
-    forget_turns(db, ids, asked)
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
+    _clear_cards(db, ids, asked)
 
 
-def _delete_cards(db: Connection, asked: Collection[int]) -> None:
-    """A digest's card holds the words of the questions it offers, and what was complained of."""
-    for card in _cards_of(db, asked):
-        db.execute(delete(posts).where(is_row_of(card)))
+def _clear_cards(db: Connection, ids: Collection[str], asked: Collection[int]) -> None:
+    """A digest's card holds the words of the questions it offers, and what was complained of; with it go what the bot
+    said in these turns in the browser's rooms. One with questions that are still open is drawn anew without them."""
+    cards = _cards_of(db, asked)
+    offered = {question for card in cards for question in card.data["questions"]}
+    still = {*db.scalars(select(questions.c.id).where(questions.c.id.in_(offered), questions.c.resolved_at.is_(None)))}
+    for card in cards:
+        if still.isdisjoint(card.data["questions"]):
+            db.execute(delete(posts).where(is_row_of(card)))
+        else:
+            db.execute(update(posts).where(is_row_of(card)).values(data=without_words(card.data)))
+    forget_turns(db, ids, asked, still)
 
 
 def _cards_of(db: Connection, asked: Collection[int]) -> list[Any]:
@@ -368,8 +381,6 @@ def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
     db.execute(delete(feedback).where(feedback.c.turn.in_(ids), feedback.c.author == person))
     reported = and_(questions.c.turn.in_(ids), questions.c.reason == "reported")
     said_of = set(db.scalars(select(questions.c.id).where(reported)))
-    _delete_cards(db, said_of)
-    forget_turns(db, (), said_of)
     downs = select(feedback.c.turn, feedback.c.reason, feedback.c.text)
     left = db.execute(downs.where(feedback.c.turn.in_(ids), feedback.c.vote == "down").order_by(feedback.c.at)).all()
     still = {row.turn for row in left}
@@ -378,6 +389,7 @@ def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
     for turn in still:
         detail = words_of(row for row in left if row.turn == turn)
         db.execute(update(questions).where(reported, questions.c.turn == turn).values(detail=detail))
+    _clear_cards(db, (), said_of)
 
 
 def _without(value: Any, person: str) -> Any:

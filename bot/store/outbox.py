@@ -132,6 +132,16 @@ class Outbox(Store):
         return columns(post) | {"data": dict(post.data), "at": present(db, self._clock())}
 
 
+def without_words(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a card until it is drawn anew: nothing is left that anybody has written."""
+    row = {"text": "", "details": [], "links": [], "actions": []}
+    return {**{name: card.get(name) for name in ("questions", "reference")}, "row": row, "closed": False}
+
+
+def is_wordless(card: Mapping[str, Any]) -> bool:
+    return bool(card["row"].get("text") == "")
+
+
 def is_row_of(post: Any) -> ColumnElement[bool]:
     """The condition for the row of a post, given the post or such a row."""
     return and_(posts.c.about == post.about, posts.c.kind == post.kind, posts.c.part == post.part)

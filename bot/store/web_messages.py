@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import BOT, BROWSER, BotMessage, MessageKind, RoomMessage, RoomReplies
 from bot.store.engine import Store, change, insert, rows, storable
+from bot.store.outbox import without_words
 from bot.store.schema import documents, messages
 from bot.store.signals import Signals
 from retrieval.types import Readers
@@ -188,12 +189,21 @@ class Messages(Store):
 # -- what is not kept any longer, inside the caller's transaction ------------------------------------------------------
 
 
-def forget_turns(db: Connection, turns: Collection[str], questions: Collection[int]) -> None:
-    """Deletes what the bot said in these turns, and the cards and confirmations that hold the words of these
-    misses."""
+def forget_turns(
+    db: Connection, turns: Collection[str], questions: Collection[int], still: Collection[int] = ()
+) -> None:
+    """Deletes what the bot said in these turns, and the cards and confirmations that hold the words of these misses;
+    cards with others that are `still` open only lose their words."""
     db.execute(delete(messages).where(messages.c.about.in_(turns)))
-    if questions:
-        _delete_where(db, ("card", "confirm"), lambda data: not set(questions).isdisjoint(data.get("questions", ())))
+    said = select(messages.c.id, messages.c.kind, messages.c.data).where(messages.c.kind.in_(("card", "confirm")))
+    for row in db.execute(said).all() if questions else ():
+        offered, its = {*row.data.get("questions", ())}, messages.c.id == row.id
+        if offered.isdisjoint(questions):
+            continue
+        if row.kind == "card" and not offered.isdisjoint(still):
+            db.execute(update(messages).where(its).values(text="", data=without_words(row.data)))
+        else:
+            db.execute(delete(messages).where(its))
 
 
 def forget_confirms(db: Connection, questions: Collection[int]) -> None:

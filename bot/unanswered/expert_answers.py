@@ -19,7 +19,7 @@ from bot.logs import holds_secret, without_secrets
 from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
-from bot.store.outbox import Outbox
+from bot.store.outbox import Outbox, is_wordless
 from bot.store.unanswered import UnansweredQuestions
 from bot.texts import MEMBERS
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
@@ -122,8 +122,9 @@ class Experts:
         return await self._questions.missing(ids)
 
     async def settled(self, platform: str) -> list[Post]:
-        """The cards of a platform whose question was closed elsewhere, or of which one is not there any more; `closed`
-        where none of theirs is open any more; and those that had the words of what was withdrawn (`stale`)."""
+        """The cards of a platform whose question was closed elsewhere, or of which one is not there any more, or the
+        words; `closed` where none of theirs is open any more; and those that had the words of what was withdrawn
+        (`stale`)."""
         found = await self._outbox.open_cards(platform)
         stale = [card for card in found if card.data.get("stale")]
         found = [card for card in found if card.data.get("questions") and card not in stale]
@@ -131,7 +132,11 @@ class Experts:
         closed = await self._questions.closed(ids, before=datetime.now(UTC) - SETTLED)
         gone = await self._questions.missing(ids)
         over = [card for card in found if closed.issuperset(card.data["questions"])]
-        changed = (card for card in found if card.data.get("reference") in closed or gone & {*card.data["questions"]})
+        changed = (
+            card
+            for card in found
+            if card.data.get("reference") in closed or gone & {*card.data["questions"]} or is_wordless(card.data)
+        )
         partly = [card for card in changed if card not in over]
         return [*stale, *(replace(card, data={**card.data, "closed": True}) for card in over), *partly]
 

@@ -21,6 +21,7 @@ from bot.store.changed_documents import ChangedDocuments
 from bot.store.channel_settings import ChannelSettings
 from bot.store.documents import Documents
 from bot.store.engine import change, rows
+from bot.store.erasure import Erasure
 from bot.store.notifications import Notices, Telling
 from bot.store.schema import answers as answer_table
 from bot.store.schema import feedback, messages, posts, questions, searches, traces, turns
@@ -220,6 +221,17 @@ async def test_what_its_asker_was_told_goes_with_a_deleted_question(place: World
         await until(lambda: place.thread(asked), lambda said: not said)
 
 
+async def test_the_answer_to_an_old_question_is_told_where_it_was_asked_and_calls_nobody(place: World) -> None:
+    """Whose it was is not known any more, once the time is over for which questions are kept (R61)."""
+    async with place.process(misses) as it:
+        asked = await place.says(BETTER)
+        await place.answered(asked, "Nothing was found.")
+        await place.quiet()
+        await change(it.data.engine, lambda db: db.execute(update(turns).values(author="", text="")))
+        await learnt(it, place, asked)
+        assert (await place.thread(asked))[-1].startswith("Your question “How long do refunds take?” has an answer now")
+
+
 async def test_what_its_asker_was_told_goes_with_the_old_words_of_a_question(place: World) -> None:
     """It answered those; and who looked for it once it is withdrawn would not find it any more."""
     async with place.process(misses, answers("Other.")) as it:
@@ -313,6 +325,27 @@ async def test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more(p
 
         shown = await until(posted, lambda shown: "key" not in shown and "lunch" not in shown)
         assert "Where do ships moor?" in shown and "has changed or deleted the question" in shown
+
+
+async def test_a_card_stays_for_the_questions_of_others_when_one_of_its_askers_is_forgotten(place: World) -> None:
+    async with place.process(misses, misses) as it:
+        for text in ("@kotae Where do ships moor?", "@kotae Who has the key?"):
+            await place.answered(await place.says(text), "Nothing was found.")
+        card = await card_of(it, place, "Who has the key?", "Where do ships moor?")
+        await it.adapter.announce(place.channel, card, about="digest:1")
+        assert "Who has the key?" in " ".join(await place.cards())
+        theirs = update(turns).where(turns.c.text.contains("key")).values(author="UGONE9")
+        await change(it.data.engine, lambda db: db.execute(theirs))
+        await place.quiet()
+        await Erasure(it.data.engine).forget(it.adapter.platform, "UGONE9")
+        assert "key" not in str([row.data for row in await rows(it.data.engine, select(posts.c.data))])
+
+        async def shown() -> str:
+            return " ".join(await place.cards())
+
+        await until(shown, lambda said: "key" not in said and "ships" in said)
+        (kept,) = [one for one in await it.bot.outbox.of("digest:1") if one.kind == "card"]
+        assert kept.data["row"]["actions"] and len(kept.data["questions"]) == 1 and not kept.data["closed"]
 
 
 async def test_a_card_of_a_thumb_that_was_taken_back_does_not_say_that_the_asker_changed_the_question(

@@ -42,7 +42,7 @@ from bot.store.held_files import HeldRows
 from bot.store.ingestions import IngestionStore
 from bot.store.inspection import file_of
 from bot.store.notifications import Notices, Telling
-from bot.store.outbox import Outbox
+from bot.store.outbox import Outbox, is_wordless
 from bot.store.retention_clock import STEP, Clock, RetentionClock
 from bot.store.schema import (
     answers,
@@ -119,8 +119,9 @@ class Kept:
     async def searched(self, when: datetime, query: str) -> None:
         await Searches(self.engine).add((SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when), TEAM))
 
-    async def posted(self, when: datetime, about: str, text: str = "") -> None:
-        await Outbox(self.engine).confirm(Post(about, "card", 0, PLACE, message="1", data={"row": {"text": text}}))
+    async def posted(self, when: datetime, about: str, text: str = "", **more: Any) -> None:
+        data = {"row": {"text": text}, **more}
+        await Outbox(self.engine).confirm(Post(about, "card", 0, PLACE, message="1", data=data))
         await self._date(posts.update().where(posts.c.about == about).values(at=when))
 
     async def taken_in(self, when: datetime, claim: str, *, by: str = "U1", done: bool = False) -> None:
@@ -282,6 +283,20 @@ async def test_what_platforms_were_served_with_goes_in_its_time(kept: Kept) -> N
     assert [row.about for row in await rows(kept.engine, select(posts))] == ["digest:2"]
     assert {row.claim for row in await rows(kept.engine, select(intakes))} == {"open", "done lately"}
     assert {row.actor for row in await rows(kept.engine, select(audit))} == {"slack:U2", "slack:U9"}
+
+
+async def test_a_card_stays_for_as_long_as_its_question_is_open(kept: Kept) -> None:
+    """Whoever presses its button would be told that the question was answered."""
+    await kept.asked(OLD, missed=True)
+    ((miss,), _, _) = await UnansweredQuestions(kept.engine).asked_between([TEAM], OLD, NOW, limit=9)
+    await kept.posted(OLD, "open", questions=[miss.question.id], closed=False)
+    await kept.posted(OLD, "over", questions=[miss.question.id], closed=True)
+    await kept.posted(OLD, "asked most", questions=[], closed=False)
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert [row.about for row in await rows(kept.engine, select(posts))] == ["open"]
+    await resolve(kept.engine, [miss.question.id], {TEAM})
+    await retain(kept.engine, kept.chat_log, keep=KEEP, now=NOW)
+    assert not await kept.count(posts)
 
 
 async def test_files_of_threads_are_handed_to_whoever_can_forget_them(kept: Kept) -> None:
@@ -567,17 +582,19 @@ async def test_the_words_of_their_question_leave_what_was_asked_most(kept: Kept)
     assert card.data["row"]["details"] == ["How long?"] and card.data["stale"]
 
 
-async def test_a_card_that_holds_their_complaint_goes_and_others_stay(kept: Kept) -> None:
+async def test_a_card_that_holds_their_complaint_loses_it_and_others_stay(kept: Kept) -> None:
     of_others = await kept.asked(NOW, text="How long?", by="U9")
     await Votes(kept.engine).put(Feedback(of_others, PERSON.id, "down", "wrong", "CANARY", at=NOW), TEAM)
     await Votes(kept.engine).put(Feedback(of_others, "U2", "down", "outdated", "It is 14 days", at=NOW), TEAM)
     await kept.asked(NOW, text="How much?", by="U9", missed=True)
     ids = [row.id for row in await rows(kept.engine, select(questions.c.id).order_by(questions.c.id))]
     for part, number in enumerate(ids):
-        data = {"questions": [number], "row": {"details": ["CANARY"] if part == 0 else []}}
+        data = {"questions": [number], "row": {"text": "How long?", "details": ["CANARY"] if part == 0 else []}}
         await Outbox(kept.engine).confirm(Post("digest:1", "card", part, PLACE, message=str(part), data=data))
     assert (await Erasure(kept.engine).forget(PERSON.platform, PERSON.id)).votes == 1
-    assert [post.data["questions"] for post in await Outbox(kept.engine).of("digest:1")] == [ids[1:]]
+    cleared, other = await Outbox(kept.engine).of("digest:1")
+    assert is_wordless(cleared.data) and "CANARY" not in str(cleared.data) and cleared.data["questions"] == ids[:1]
+    assert other.data == data
 
 
 async def test_what_was_asked_about_their_replies_goes_and_others_stay(kept: Kept) -> None:
