@@ -9,7 +9,7 @@ often, or against their will. Source: product.md §4.
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Protocol
 
@@ -277,11 +277,12 @@ class Asking:
         except (LookupError, ConnectionError):
             return _said(_ALREADY, ask.recipient.partition(":")[2], place)
         if ask.sent_at is None and choice == NOW:
-            await self._asks.hurry(ask.turn, self._clock())
-            await self._deliver(reach, ask)
+            now = self._clock()
+            await self._asks.hurry(ask.turn, now)
+            await self._deliver(reach, replace(ask, due_at=now))
             return _said(_ASKED, _called(to), place)
-        if ask.sent_at is None and ask.due_at > self._clock():
-            return self._waits(to, ask.due_at)
+        if ask.sent_at is None and (due := self._due(ask, to)) > self._clock():
+            return self._waits(to, due)
         return _said(_ALREADY, _called(to), place)
 
     async def _bring(
@@ -335,6 +336,10 @@ class Asking:
             return
         try:
             to = await reach.find(ask.recipient)
+            if await self.opted_out(ask.recipient):
+                raise LookupError("they do not want to be asked any more")
+            if self._due(ask, to) > self._clock():
+                return
             if ask.reason == "channel" and not _may_go_to(to, question, kept.asked.place):
                 raise LookupError("more people read the channel by now")
             await self._send(reach, ask, question, kept, to)
@@ -421,6 +426,12 @@ class Asking:
             return now
         day = local.date() + timedelta(days=local.time() >= QUIET)
         return datetime.combine(day, MORNING, zone).astimezone(UTC)
+
+    def _due(self, ask: PersonAsk, to: Recipient) -> datetime:
+        """When one that is not sent yet will be: not in a night that began before it could be."""
+        if ask.reason == "channel" or self._awake(to, ask.due_at) > ask.due_at:  # or its asker would not wait
+            return ask.due_at
+        return max(ask.due_at, self._awake(to, self._clock()))
 
     async def _closest(self, question: Question, to: Recipient) -> list[Hit]:
         """The passages on the card: relevant ones that everyone who gets it may read."""

@@ -420,6 +420,33 @@ async def test_whoever_is_gone_in_the_morning_gives_way_to_the_next(town: Town) 
     assert town.cards == ["DU6"]
 
 
+async def test_whoever_does_not_want_to_be_asked_by_the_morning_gives_way_to_the_next(town: Town) -> None:
+    town.now = datetime(2026, 11, 23, 23, tzinfo=TOKYO).astimezone(UTC)
+    await town.document("a.md", "U5")
+    await town.document("b.md", "U6")
+    await town.press(await town.asked())
+    await town.asking.opt_out("slack:U5")
+    town.now += timedelta(hours=10)
+    await town.asking.deliver()
+    assert town.cards == ["DU6"]
+
+
+@pytest.mark.parametrize("hour", [10, 23])
+async def test_what_a_day_did_not_bring_waits_for_the_next_morning(town: Town, hour: int) -> None:
+    """Nothing could be sent before it is night again, by day or where it waited for the morning."""
+    town.now = datetime(2026, 11, 23, hour, tzinfo=TOKYO).astimezone(UTC)
+    await town.document("refunds.md", "U5")
+    town.lost = True
+    await town.press(turn := await town.asked())
+    town.lost, night = False, datetime(2026, 11, 24, 21, tzinfo=TOKYO) - timedelta(days=hour < 21)
+    town.now = night.astimezone(UTC)
+    await town.asking.deliver()
+    assert not town.posted and (await town.press(turn)).choice == NOW
+    town.now += timedelta(hours=11)
+    await town.asking.deliver()
+    assert town.cards == ["DU5"]
+
+
 async def test_what_was_answered_or_deleted_by_the_morning_is_not_sent(town: Town) -> None:
     town.now = datetime(2026, 11, 23, 23, tzinfo=TOKYO).astimezone(UTC)
     await town.document("a.md", "U5")
