@@ -399,7 +399,7 @@ class Question:
     resolved_at: datetime | None
     resolution: Resolution | None = None  # None: it is open, or was closed before this was kept
     answer: str | None = None  # the document that answers it
-    reopened_at: datetime | None = None  # its answer was taken back, or it became a miss only then
+    reopened_at: datetime | None = None  # its answer was taken back or complained of, or it became a miss only then
     follows: bool = False  # something was asked in its thread before
     before: str = ""  # of that what it leans on, as it is now: kept nowhere, so that it goes when its asker deletes it
     earlier: tuple[str, ...] = ()  # the turns that `before` may have words of

@@ -69,6 +69,10 @@ class Asks:
         unsent = (asks.c.turn == turn) & asks.c.sent_at.is_(None)
         await execute(self._engine, delete(asks).where(unsent))
 
+    async def forget(self, turn: str) -> None:
+        """Forget one, whether it was sent or not."""
+        await execute(self._engine, delete(asks).where(asks.c.turn == turn))
+
     async def count(self, person: str, since: datetime) -> tuple[int, int]:
         """How many questions this person has had brought to others, and how many to themselves, since a moment."""
         wanted = [

@@ -308,28 +308,35 @@ def _unquote_all(db: Connection, questions: Sequence[Row[Any]], now: datetime) -
 
 def _take_back(db: Connection, ids: Sequence[str]) -> None:
     strip(db, {*ids})
-    _delete_turns(db, ids)
+    _delete_turns(db, ids, drawn=True)
 
 
-def _delete_turns(db: Connection, ids: Sequence[str]) -> None:
+def _delete_turns(db: Connection, ids: Sequence[str], *, drawn: bool = False) -> None:
+    """`drawn`: as for `_clear_cards`."""
     db.execute(delete(posts).where(posts.c.about.in_(ids)))
     asked = set(db.scalars(select(questions.c.id).where(questions.c.turn.in_(ids))))
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
-    _clear_cards(db, ids, asked)
+    _clear_cards(db, ids, asked, drawn=drawn)
 
 
-def _clear_cards(db: Connection, ids: Collection[str], asked: Collection[int]) -> None:
+def _clear_cards(db: Connection, ids: Collection[str], asked: Collection[int], *, drawn: bool) -> None:
     """A digest's card holds the words of the questions it offers, and what was complained of; with it go what the bot
-    said in these turns in the browser's rooms. One with questions that are still open is drawn anew without them."""
+    said in these turns in the browser's rooms. One with questions that are still open is drawn anew without them, and
+    so is one that is not closed, if cards are to be `drawn`."""
     cards = _cards_of(db, asked)
     offered = {question for card in cards for question in card.data["questions"]}
     still = {*db.scalars(select(questions.c.id).where(questions.c.id.in_(offered), questions.c.resolved_at.is_(None)))}
+
+    def stays(card: Mapping[str, Any]) -> bool:
+        return not still.isdisjoint(card["questions"]) or (drawn and not card.get("closed", True))
+
     for card in cards:
-        if still.isdisjoint(card.data["questions"]):
-            db.execute(delete(posts).where(is_row_of(card)))
+        row = is_row_of(card)
+        if stays(card.data):
+            db.execute(update(posts).where(row).values(data=without_words(card.data)))
         else:
-            db.execute(update(posts).where(is_row_of(card)).values(data=without_words(card.data)))
-    forget_turns(db, ids, asked, still)
+            db.execute(delete(posts).where(row))
+    forget_turns(db, ids, asked, stays)
 
 
 def _cards_of(db: Connection, asked: Collection[int]) -> list[Any]:
@@ -389,7 +396,7 @@ def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
     for turn in still:
         detail = words_of(row for row in left if row.turn == turn)
         db.execute(update(questions).where(reported, questions.c.turn == turn).values(detail=detail))
-    _clear_cards(db, (), said_of)
+    _clear_cards(db, (), said_of, drawn=True)
 
 
 def _without(value: Any, person: str) -> Any:

@@ -190,17 +190,20 @@ class Messages(Store):
 
 
 def forget_turns(
-    db: Connection, turns: Collection[str], questions: Collection[int], still: Collection[int] = ()
+    db: Connection,
+    turns: Collection[str],
+    questions: Collection[int],
+    stays: Callable[[Mapping[str, Any]], bool] = lambda card: False,
 ) -> None:
-    """Deletes what the bot said in these turns, and the cards and confirmations that hold the words of these misses;
-    cards with others that are `still` open only lose their words."""
+    """Deletes what the bot said in these turns, and the cards and confirmations that hold the words of these misses; a
+    card that `stays` (by its data) only loses its words."""
     db.execute(delete(messages).where(messages.c.about.in_(turns)))
     said = select(messages.c.id, messages.c.kind, messages.c.data).where(messages.c.kind.in_(("card", "confirm")))
     for row in db.execute(said).all() if questions else ():
-        offered, its = {*row.data.get("questions", ())}, messages.c.id == row.id
-        if offered.isdisjoint(questions):
+        its = messages.c.id == row.id
+        if {*questions}.isdisjoint(row.data.get("questions", ())):
             continue
-        if row.kind == "card" and not offered.isdisjoint(still):
+        if row.kind == "card" and stays(row.data):
             db.execute(update(messages).where(its).values(text="", data=without_words(row.data)))
         else:
             db.execute(delete(messages).where(its))

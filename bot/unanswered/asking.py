@@ -197,17 +197,18 @@ class Asking:
         if kept is None or kept.asked.place != place:
             return AskReply(_GONE)
         async with self._asks.asking.held():  # a card is posted once, whoever wants it meanwhile
-            known = await self._asks.get(turn)
-            if known is not None:
-                return await self._known(self.reach, known, place, choice)
             question = await self._question(kept, audience)
             if question.resolved_at is not None:
                 return AskReply(_SETTLED)
+            known = await self._asks.get(turn)
+            if known is not None and await self._stands(known):
+                return await self._known(self.reach, known, place, choice)
             if question.scope != TEAM and kept.asked.author != actor.id:
                 return AskReply(_THEIRS)
             by = actor.full_id
             if (await self._asks.count(by, self._clock() - timedelta(days=1)))[0] >= A_DAY:
                 return AskReply(filled(_ENOUGH, n=str(A_DAY)))
+            await self._asks.forget(turn)
             return await self._bring(self.reach, kept, question, audience, by, choice)
 
     async def deliver(self) -> None:
@@ -269,6 +270,14 @@ class Asking:
             await self._questions.add(miss)
             found = await self._questions.of_turn(kept.turn)
         return next((one for one in found if one.resolved_at is None), found[0])
+
+    async def _stands(self, ask: PersonAsk) -> bool:
+        """Whether a question that was brought to somebody waits for their answer still: not one that they have answered
+        or dismissed, also if it is open again."""
+        own = next((one for one in await self._questions.of_turn(ask.turn) if one.id == ask.question), None)
+        if ask.sent_at is None or own is None:
+            return ask.sent_at is None
+        return own.resolved_at is None and (own.reopened_at is None or own.reopened_at <= ask.sent_at)
 
     async def _known(self, reach: Reach, ask: PersonAsk, place: Place, choice: str) -> AskReply:
         """The state of a question that was brought to somebody, or waits for their morning."""
@@ -357,7 +366,8 @@ class Asking:
     async def _send(self, reach: Reach, ask: PersonAsk, question: Question, kept: Conversation, to: Recipient) -> None:
         """Raises LookupError, ConnectionError."""
         asker = "" if ask.reason == "channel" else await self._asker(reach, kept)  # a channel is told no names
-        whom = hashlib.sha256(ask.recipient.encode()).hexdigest()  # whoever is asked instead gets a card of their own
+        # Whoever is asked instead gets a card of their own, and so does what is asked again.
+        whom = hashlib.sha256(f"{ask.recipient} {question.id} {question.reopened_at}".encode()).hexdigest()
         await reach.post(to, await self._card(ask.reason, question, to, asker), about=f"ask:{ask.turn}:{whom[:8]}")
         await self._asks.sent(ask.turn, self._clock())
 

@@ -14,11 +14,13 @@ from bot.store.asks import Asks
 from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import change
+from bot.store.feedback import Votes
 from bot.store.schema import collections as collection_table
 from bot.store.schema import documents as document_table
+from bot.store.schema import questions as question_table
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
-from bot.types import Actor, Audience, Card, Incoming, Place, Recipient, Visibility
+from bot.types import Actor, Audience, Card, Feedback, Incoming, Place, Recipient, Visibility
 from bot.unanswered.asking import A_DAY, NOW, Asking, AskReply
 from retrieval.i18n import Text
 from retrieval.types import EVERYONE, TEAM, Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
@@ -45,6 +47,7 @@ class Town:
         self.lost = False  # nothing that is posted arrives
         self.channel: Recipient | None = None
         self.posted: list[tuple[str, Card]] = []
+        self.abouts: list[str] = []  # what they are said to be about, by which one is posted once
         self.near: list[Hit] = []
         self.searched: list[str] = []
         self.far: list[Hit] = []
@@ -82,6 +85,7 @@ class Town:
         if to.place.channel.removeprefix("D") in self.gone:
             raise LookupError("blocked")
         self.posted.append((to.place.channel, card))
+        self.abouts.append(about)
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
@@ -337,6 +341,26 @@ async def test_what_is_settled_already_is_not_asked(town: Town) -> None:
     await resolve(town.engine, [question.id], [TEAM])
     town.people["U5"] = "Person 5"
     assert "already" in (await town.press(turn)).text.en and not town.posted
+
+
+@pytest.mark.parametrize("how", ["taken back", "reported"])
+async def test_what_was_answered_and_is_open_again_is_asked_again(town: Town, how: str) -> None:
+    """The card of the first time is closed, so its question would wait there for ever."""
+    await town.document("refunds.md", "U5")
+    turn = await town.asked()
+    await town.press(turn)
+    (question,) = await town.questions.of_turn(turn)
+    await resolve(town.engine, [question.id], [TEAM])
+    assert "answered or dismissed already" in (await town.press(turn)).text.en
+    town.now += timedelta(minutes=1)
+    if how == "taken back":
+        open_again = {"resolved_at": None, "resolution": None, "reopened_at": town.now}
+        await change(town.engine, lambda db: db.execute(question_table.update().values(open_again)))
+    else:
+        await Votes(town.engine).put(Feedback(turn, "U1", "down"), TEAM)
+    assert "I have asked Person 5" in (await town.press(turn)).text.en
+    assert "has been asked this already" in (await town.press(turn)).text.en
+    assert town.cards == ["DU5", "DU5"] and len(set(town.abouts)) == 2
 
 
 async def test_what_could_not_be_sent_is_sent_later(town: Town) -> None:
