@@ -1807,8 +1807,26 @@ MUTATIONS = (
     Mutation(
         "erasure: a card goes with the complaint on it",
         "bot/store/erasure.py",
-        ("    _delete_cards(db, said_of)\n", ""),
-        ("tests/bot/operations/test_retention.py::test_a_card_that_holds_their_complaint_goes_and_others_stay",),
+        ("    _clear_cards(db, (), said_of, drawn=True)\n", ""),
+        ("tests/bot/operations/test_retention.py::test_a_card_that_holds_their_complaint_loses_it_and_others_stay",),
+    ),
+    Mutation(
+        "erasure: a card stays for the questions of others",
+        "bot/store/erasure.py",
+        ('        return not still.isdisjoint(card["questions"]) or', "        return"),
+        ("tests/bot/operations/test_retention.py::test_a_card_stays_for_as_long_as_a_question_of_it_is_open",),
+    ),
+    Mutation(
+        "retention: a card stays for as long as its question is open",
+        "bot/store/erasure.py",
+        ("(posts.c.at < before) & ~_offers)", "posts.c.at < before)"),
+        ("tests/bot/operations/test_retention.py::test_a_card_stays_for_as_long_as_a_question_of_it_is_open",),
+    ),
+    Mutation(
+        "feedback: a complaint opens what was resolved",
+        "bot/store/feedback.py",
+        ("questions.c.resolved_at < last)", "questions.c.resolved_at > last)"),
+        ("tests/bot/turns/test_turns.py::test_a_complaint_about_a_report_that_was_resolved_opens_it_again",),
     ),
     Mutation(
         "teaching: what is unticked stays open",
@@ -2768,7 +2786,7 @@ MUTATIONS = (
     Mutation(
         "cards lose the words of questions that they list besides",
         "bot/unanswered/expert_answers.py",
-        (' in closed or gone & {*card.data["questions"]})', " in closed)"),
+        (' in closed or gone & {*card.data["questions"]} or', " in closed or"),
         (f"{CONFORMANCE}::test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more",),
     ),
     Mutation(
@@ -2958,6 +2976,21 @@ MUTATIONS = (
         Mutation(safeguard, "bot/unanswered/asking.py", change, (f"{ASKING}::{test}",))
         for safeguard, change, test in (
             (
+                "what waits for a morning waits for the next one",
+                ("            if self._due(ask, to) > self._clock():\n                return\n", ""),
+                "test_what_a_day_did_not_bring_waits_for_the_next_morning",
+            ),
+            (
+                "whoever does not want to be asked by the morning is not",
+                ("            if await self.opted_out(ask.recipient):\n", "            if not ask:\n"),
+                "test_whoever_does_not_want_to_be_asked_by_the_morning_gives_way_to_the_next",
+            ),
+            (
+                "what is open again is asked again",
+                ("if known is not None and await self._stands(known):", "if known is not None:"),
+                "test_what_was_answered_and_is_open_again_is_asked_again",
+            ),
+            (
                 "a person is not asked at night",
                 ("        if MORNING <= local.time() < QUIET:\n", "        if now:\n"),
                 "test_nobody_is_asked_in_their_night",
@@ -3006,7 +3039,7 @@ MUTATIONS = (
             ),
             (
                 "a question is brought to one person",
-                ("            if known is not None:\n                return await self._known", "            if known is not None and False:\n                return await self._known"),
+                ("            if known is not None and await self._stands(known):\n", "            if known is not None and False:\n"),
                 "test_nobody_is_asked_in_their_night",
             ),
         )
