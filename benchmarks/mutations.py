@@ -1823,6 +1823,15 @@ MUTATIONS = (
         ("tests/bot/operations/test_retention.py::test_a_card_stays_for_as_long_as_a_question_of_it_is_open",),
     ),
     Mutation(
+        "teaching: an answer that comes too late is no question",
+        "adapters/shared/expert_answers.py",
+        ('    if not card.data["closed"] or _asks(text) or not may_answer(card, text):\n', "    if text:\n"),
+        (
+            "tests/adapters/slack/test_asking.py::test_an_answer_that_comes_too_late_is_no_question",
+            "tests/adapters/discord/test_asking.py::test_an_answer_that_comes_too_late_is_no_question",
+        ),
+    ),
+    Mutation(
         "feedback: a complaint opens what was resolved",
         "bot/store/feedback.py",
         ("questions.c.resolved_at < last)", "questions.c.resolved_at > last)"),

@@ -371,7 +371,8 @@ class _Events:
         """The question in its conversation; None when it is an answer to a card. Raises PostError, StoreError.
 
         What replies to an answer goes on with its conversation, also where there are no threads. What nobody can learn
-        from (an outsider's words, what follows once the card is answered) is a question if it names the bot."""
+        from (an outsider's words, what follows once the card is answered) is a question if it names the bot, but for an
+        answer to a card in a direct message that comes too late."""
         message = asked.message
         thread = message.thread if message.thread != message.message else None
         post = await self._post_over(message.place, asked.to, thread)
@@ -384,6 +385,11 @@ class _Events:
             if not post.data["closed"] and await self._answers(reply, post):
                 return None
             if not post.data["closed"] and (asked.named or message.direct) and await self._puts_off(message):
+                return None
+            adds = await expert_answers.adds(self._context.bot, post, thread, message.text) if message.direct else None
+            if adds is False:
+                await self._refuse(message, expert_answers.GONE)
+            if adds is False or (adds and await self._answers(reply, post)):
                 return None
             return message if asked.named else None
         root = post.data.get("root")
@@ -404,11 +410,15 @@ class _Events:
         """Whether what is said to an open card has no answer; then its author hears that there is none. Raises
         PostError."""
         if puts_off(message.text):
-            text = escaped(NO_ANSWER.to(reply_language(message, self._context.language)))
-            mark = Mark(f"none:{message.message}", "notice", 0)
-            await self._context.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
+            await self._refuse(message, NO_ANSWER)
             return True
         return False
+
+    async def _refuse(self, message: Incoming, why: Text) -> None:
+        """Say why nothing is learnt from what somebody wrote. Raises PostError."""
+        text = escaped(why.to(reply_language(message, self._context.language)))
+        mark = Mark(f"none:{message.message}", "notice", 0)
+        await self._context.rest.post(written_in(message), text, mark=mark, reply_to=message.message)
 
     async def _reply(self, replied: Replied) -> None:
         if replied.follows is not None and await self._goes_on(replied.follows):

@@ -461,8 +461,7 @@ async def card_before(bot: Bot, place: Place, text: str, at: float) -> Post | No
     """In a conversation with one person the card that they may answer outside its thread `at` that time (POSIX
     seconds): the last that was said there is an open one, or asks about a reply to one of a moment ago. A question is
     one to the bot. Raises StoreError."""
-    asks = card_replies.stands_alone(text) or requests(text)
-    last = None if asks else await bot.outbox.last(place)
+    last = None if _asks(text) else await bot.outbox.last(place)
     if last is not None and last.kind == "confirm":
         if "discarded" in last.data or at - last.data.get("at", 0.0) > card_replies.TOGETHER:
             return None
@@ -470,6 +469,21 @@ async def card_before(bot: Bot, place: Place, text: str, at: float) -> Post | No
         saved = "saved" in last.data or "answers" in last.data  # else it was answered elsewhere
         return card if card is not None and (saved or not card.data["closed"]) else None
     return last if last is not None and last.kind == "card" and not last.data["closed"] else None
+
+
+async def adds(bot: Bot, card: Post, thread: str | None, text: str) -> bool | None:
+    """Whether what somebody writes to a card that is settled may add to an answer that was saved there (`thread`: None
+    where there are none). None: the card is open, or this is nothing but a question to the bot, as in a direct message.
+    Raises StoreError."""
+    if not card.data["closed"] or _asks(text) or not may_answer(card, text):
+        return None
+    found = await bot.outbox.confirms(card.place, thread)
+    its = [one.data for one in found if one.data.get("card") == [card.about, card.part]]
+    return any(card_replies.standing(its))
+
+
+def _asks(text: str) -> bool:
+    return card_replies.stands_alone(text) or requests(text)
 
 
 async def is_shared(bot: Bot, card: Post, audience: Audience) -> bool:

@@ -322,15 +322,21 @@ def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> 
 async def _answers_card(context: SlackContext, message: Incoming, stranger: bool) -> bool:
     """Whether what addresses the bot answers the card in whose thread it stands, or, in a direct message, after which
     it is written; then it is asked about. What nobody can learn from (an outsider's words, what follows in a thread
-    once the card is answered) is a question as anywhere. Raises StoreError."""
+    once the card is answered) is a question as anywhere, but for an answer to a card in a direct message that comes too
+    late. Raises StoreError."""
     reply = in_thread(message, stranger)
     if puts_off(message.text) and await _is_on_open_card(context, message, reply):
-        thread, said = reply.thread if reply else None, NO_ANSWER.to(await context.language_of(message.author))
-        context.tasks.start(whisper(context, message.place.channel, message.author, said, thread), "slack-whisper")
+        await _refuse(context, message, reply, NO_ANSWER)
         return True
-    card = await _card_over(context, reply) if reply else None
-    if card is not None and card.data["closed"]:
-        card = None
+    over = await _card_over(context, reply) if reply else None
+    card = over if over is not None and not over.data["closed"] else None
+    if over is not None and is_direct(message.place.channel):
+        match await expert_answers.adds(context.bot, over, over.message, message.text):
+            case True:
+                card = over
+            case False:
+                await _refuse(context, message, reply, expert_answers.GONE)
+                return True
     if card is None and is_direct(message.place.channel):
         text, at = message.text, float(message.message)
         card = await expert_answers.card_before(context.bot, message.place, text, at)
@@ -341,6 +347,12 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
         return False
     context.tasks.start(until_stored(partial(digest.replied, context, reply, card)), "slack-reply")
     return True
+
+
+async def _refuse(context: SlackContext, message: Incoming, reply: Replied | None, why: Text) -> None:
+    """Say to whoever wrote it, alone, why nothing is learnt from it."""
+    thread, said = reply.thread if reply else None, why.to(await context.language_of(message.author))
+    context.tasks.start(whisper(context, message.place.channel, message.author, said, thread), "slack-whisper")
 
 
 async def _is_on_open_card(context: SlackContext, message: Incoming, reply: Replied | None) -> bool:

@@ -144,6 +144,21 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
         assert not [one for one in written_to(fake, "ben") if "this reply" in one.content]
 
 
+async def test_an_answer_that_comes_too_late_is_no_question(tmp_path: Path) -> None:
+    """Of somebody who was asked, in reply to the card of what was answered or dismissed elsewhere meanwhile."""
+    async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (here, _, answer):
+        await fake.presses("ann", answer.id, "Ask a person")
+        (card,) = await fake.wait_for(lambda: written_to(fake, "ben"))
+        await fake.presses("ben", card.id, "Dismiss")
+        await fake.wait_for(lambda: "Dismissed" in fake.message(card.id).content)
+        late = await fake.says(fake.dm("ben"), "ben", "From abroad it takes sixty days.", reply=card.id)
+        (told,) = await fake.wait_for(lambda: fake.replies(late))
+        assert "answered or dismissed meanwhile" in told.content and len(here.player.asks) == 1
+        question = await fake.says(fake.dm("ben"), "ben", "How long does a refund take?", reply=card.id)
+        await fake.wait_for(lambda: fake.replies(question))
+        assert [one.text for one in here.player.messages][1:] == ["How long does a refund take?"]
+
+
 async def test_that_somebody_knows_no_answer_is_neither_one_nor_a_question(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, asked(fake, tmp_path) as (_, _, answer):
         await fake.presses("ann", answer.id, "Ask a person")

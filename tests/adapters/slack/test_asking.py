@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from adapters.runner import PeopleReach
 from adapters.slack.adapter import SlackAdapter
 from agent.events import Answered, Thought
 from bot.app import Application
+from bot.store.engine import rows
+from bot.store.schema import turns
 from bot.types import Upload
 from retrieval.i18n import Language
 from retrieval.types import TEAM
@@ -244,6 +247,21 @@ async def test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_quest
             await slack.wait_for(lambda: [one for one in slack.replies(question) if "days" in one.shown], timeout=60)  # noqa: B023
         await slack.wait_for_idle()
         assert len(slack.replies(card.ts)) == 2 and not slack.journal.errors()
+
+
+async def test_an_answer_that_comes_too_late_is_no_question(tmp_path: Path) -> None:
+    """Of somebody who was asked, below the card of what was answered or dismissed elsewhere meanwhile."""
+    async with FakeSlack(limits=False) as slack, awake(slack, tmp_path) as (app, adapter):
+        _, card = await asks_ben(slack, app, adapter)
+        await slack.presses("U2", card, "kotae_dismiss")
+        await slack.wait_for(lambda: "Dismissed" in card.shown)
+        await slack.says(slack.dm("U2"), "U2", "From abroad it takes sixty days.", thread=card.ts)
+        await slack.wait_for(lambda: whispered(slack, "U2", "answered or dismissed meanwhile"))
+        asked = await slack.says(slack.dm("U2"), "U2", "How long does a refund take?", thread=card.ts)
+        await slack.wait_for(lambda: slack.replies(card.ts), timeout=60)
+        await slack.wait_for_idle()
+        found = await rows(app.data.engine, select(turns.c.message))
+        assert [row.message for row in found][1:] == [asked]
 
 
 async def test_that_somebody_knows_no_answer_is_neither_one_nor_a_question(tmp_path: Path) -> None:
