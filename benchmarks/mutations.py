@@ -1431,7 +1431,7 @@ MUTATIONS = (
     Mutation(
         "a question that is typed below a card is answered",
         "adapters/shared/expert_answers.py",
-        ("last = None if asks else await", "last = await"),
+        ("last = None if _asks(text) else await", "last = await"),
         (
             "tests/adapters/discord/test_asking.py"
             "::test_an_answer_that_is_typed_below_the_card_is_asked_about_and_a_question_is_not",
