@@ -4,8 +4,8 @@ What is kept: questions with their answers, traces, votes and misses, and the wo
 default); a claim without an answer for 7 days, as long as a platform may deliver it again; the chat log's lines for
 `keep`; what was posted on platforms, and files that came with a question, which only its thread can search, for `keep`
 too; copies of the database from before upgrades for `keep`; who changed what everybody reads for at least a year. A
-miss that is still open stays until it is closed, since the digest and the list of unanswered questions live on it, but
-its turn is emptied of the person and the answer.
+miss that is still open stays until it is closed, and its cards with it, since the digest and the list of unanswered
+questions live on it, but its turn is emptied of the person and the answer.
 
 Where several machines share a database on a server, each has a chat log of its own. There an erasure is also a row, as
 long as chat logs may have lines from before it; every machine that runs applies it within a minute, one that does not
