@@ -715,6 +715,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{MCP}::test_a_program_never_sees_a_private_place_and_an_outside_one_only_what_is_for_everyone",),
     ),
     (
+        "Programs: one reads and judges for itself what is shown",
+        "bot/programs/programs.py",
+        (", min_relevance=0.0\n", "\n"),
+        (f"{MCP}::test_a_program_is_shown_the_closest_passages_and_judges_for_itself",),
+    ),
+    (
         "Programs: calls a minute",
         "bot/programs/programs.py",
         ("if len(lately) >= who.per_minute:", "if False:"),

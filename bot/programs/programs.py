@@ -111,12 +111,14 @@ class Programs:
     async def search(
         self, who: ProgramToken | None, query: str, collection: str | None = None, limit: int = 5
     ) -> dict[str, Any]:
-        """The closest passages."""
+        """The closest passages, however little they seem to fit: whoever asked reads, and judges (answers.md §3)."""
         await self._counted(who)
         query, allowed = self._said("query", query), self._readers(who)
         chosen = (collection,) if collection else None
         await self._knowledge.check(chosen, allowed, "en")
-        found = await self._knowledge.search(query, allowed, chosen, limit=max(1, min(limit, RESULTS)))
+        found = await self._knowledge.search(
+            query, allowed, chosen, written_by="model", limit=max(1, min(limit, RESULTS)), min_relevance=0.0
+        )
         results = [_passage(hit.passage) | {"relevance": round(hit.relevance, 2)} for hit in found.hits]
         return {"note": NOTE, "results": results}
 

@@ -25,7 +25,7 @@ from bot.programs.programs import MISSES_A_DAY, NOTE, PREFIX
 from bot.records import ProgramToken
 from bot.types import Actor, Upload
 from retrieval.folder import own
-from retrieval.types import EVERYONE, TEAM, RAGToolError
+from retrieval.types import EVERYONE, MIN_RELEVANCE, TEAM, RAGToolError
 from tests.adapters.service import Service
 from tests.bot.sample_turns import begun
 
@@ -96,6 +96,13 @@ async def test_a_program_searches_reads_asks_and_reports(app: Application) -> No
     assert {one.question for one in open_ones} == {"Where is the sauna?"}
     (reported,) = [one for one in open_ones if one.reason == "reported"]
     assert reported.detail == "not in the docs"
+
+
+async def test_a_program_is_shown_the_closest_passages_and_judges_for_itself(app: Application) -> None:
+    async with client_of(app, None) as client:
+        found = await used(client, "search", query="When may a customer send goods back?", limit=2)
+    assert {one["name"] for one in found["results"]} == {"refunds.md", "open.md"}
+    assert all(one["relevance"] < MIN_RELEVANCE for one in found["results"])
 
 
 async def test_a_program_never_sees_a_private_place_and_an_outside_one_only_what_is_for_everyone(
