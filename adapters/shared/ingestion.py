@@ -160,7 +160,8 @@ def link_meant(text: str, links: Iterable[str], *, as_text: bool) -> str | None:
 
 def pasted(text: str, name: str, language: Language) -> FileRef:
     """A text as a file, whose name is the given one or its first line."""
-    first = name or text.strip().splitlines()[0][:60].strip("# ").rstrip(" .。") or _PASTED.to(language)
+    line = next(iter(text.strip().splitlines()), "")
+    first = name or line[:60].strip("# ").rstrip(" .。") or _PASTED.to(language)
     first = first.replace("/", "／")
     return FileRef(first if first.endswith(".md") else f"{first}.md", {"text": text})
 

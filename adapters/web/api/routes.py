@@ -24,6 +24,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapters.markdown.events import pointer
+from adapters.shared.ingestion import pasted
 from adapters.web.api import errors as problems
 from adapters.web.api import prometheus, schemas
 from adapters.web.api.errors import Problem, ProblemBody, language_asked, said_by, weighed
@@ -326,7 +327,8 @@ def _documents(context: ApiContext) -> APIRouter:
             name, data, about = await _file(request)
         else:
             text = await body(request, schemas.TextDocument)
-            name, data = as_text(clean_name(text.name)), text.text.encode()
+            name = text.name or pasted(text.text, "", context.language(request)).name
+            name, data = as_text(clean_name(name)), text.text.encode()
             about = schemas.FileForm(collection=text.collection, scope=text.scope)
         upload = Upload(
             clean_name(name),

@@ -34,9 +34,9 @@ class ChatQuestion(_In):
 
 class TextDocument(_In):
     """A document as text. The name's ending says what it is; with none that files have, or without one, it is
-    Markdown."""
+    Markdown. Without a name its first line is it."""
 
-    name: DocumentName
+    name: DocumentName | None = None
     text: str
     collection: Collection | None = None
     scope: OpenScope | None = None

@@ -234,6 +234,21 @@ def test_a_text_is_markdown_unless_its_name_ends_as_files_do(client: httpx.Clien
 
 
 @pytest.mark.parametrize(
+    ("text", "status", "name"),
+    [
+        ("# 灯台\r\n\n白い。", 201, "灯台.md"),
+        ("A/B is due. No more.", 201, "A／B is due. No more.md"),
+        (" \n", 422, None),
+    ],
+)
+def test_a_text_without_a_name_is_named_by_its_first_line(
+    client: httpx.Client, text: str, status: int, name: str | None
+) -> None:
+    added = client.post("/documents", json={"text": text, "collection": "unnamed"})
+    assert (added.status_code, added.json().get("name")) == (status, name), added.text
+
+
+@pytest.mark.parametrize(
     "kind", ["multipart/form-data; boundary=b", 'Multipart/Form-Data; boundary="b"; charset=UTF-8']
 )
 def test_what_in_a_form_is_not_utf_8_is_refused(client: httpx.Client, kind: str) -> None:
