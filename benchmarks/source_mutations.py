@@ -721,6 +721,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{MCP}::test_a_program_is_shown_the_closest_passages_and_judges_for_itself",),
     ),
     (
+        "Programs: passages are read whole",
+        "bot/programs/programs.py",
+        ('"text": _whole(one)}', '"text": _excerpt(_whole(one))}'),
+        (f"{MCP}::test_what_a_search_shows_a_part_of_is_read_whole",),
+    ),
+    (
         "Programs: calls a minute",
         "bot/programs/programs.py",
         ("if len(lately) >= who.per_minute:", "if False:"),

@@ -114,7 +114,7 @@ def make_server(call: Call) -> MCPServer[Any]:
         collection: Annotated[str | None, Field(description="Only in this collection")] = None,
         limit: Annotated[int, Field(ge=1, le=RESULTS, description="How many passages at most")] = 5,
     ) -> FoundPassages:
-        """The closest passages, each with its relevance from 0 to 1."""
+        """The closest passages, each with its relevance from 0 to 1. `read` shows the whole of one that ends in "…"."""
         return FoundPassages(**await said("search", query=query, collection=collection, limit=limit))
 
     @made.tool(title="Ask a question", annotations=asks)

@@ -21,7 +21,7 @@ from adapters.mcp.server import make_server
 from bot.app import Application, running
 from bot.errors import StoreError
 from bot.logs import Redactor
-from bot.programs.programs import MISSES_A_DAY, NOTE, PREFIX
+from bot.programs.programs import EXCERPT, MISSES_A_DAY, NOTE, PREFIX
 from bot.records import ProgramToken
 from bot.types import Actor, Upload
 from retrieval.folder import own
@@ -103,6 +103,17 @@ async def test_a_program_is_shown_the_closest_passages_and_judges_for_itself(app
         found = await used(client, "search", query="When may a customer send goods back?", limit=2)
     assert {one["name"] for one in found["results"]} == {"refunds.md", "open.md"}
     assert all(one["relevance"] < MIN_RELEVANCE for one in found["results"])
+
+
+async def test_what_a_search_shows_a_part_of_is_read_whole(app: Application) -> None:
+    long = "The harbour master walks along every pier in the morning. " * 25 + "The last lamp is put out at 05:45."
+    assert EXCERPT < len(long) < 2048
+    await app.knowledge.add(Upload("harbour.md", long.encode(), "handbook", TEAM, "U1"), "en")
+    async with client_of(app, None) as client:
+        first = (await used(client, "search", query="harbour master pier"))["results"][0]
+        read = await used(client, "read", document=first["document"], around=first["chunk"])
+    assert first["text"].endswith(" …") and len(first["text"]) <= EXCERPT + 2
+    assert any("05:45" in one["text"] for one in read["passages"])
 
 
 async def test_a_program_never_sees_a_private_place_and_an_outside_one_only_what_is_for_everyone(
