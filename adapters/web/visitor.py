@@ -42,7 +42,6 @@ class Site:
     app: Application
     web: WebAdapter
     platforms: Callable[[], Mapping[str, bool]]
-    address: str  # without a slash at its end
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,32 @@ async def test_a_source_opens_its_document_at_the_sentence(visit: Visit) -> None
     await shoot(page, "document-ja-dark")
 
 
+async def test_colours_of_the_system_show_what_is_chosen(visit: Visit) -> None:
+    page = await visit("/")
+    await page.emulate_media(forced_colors="active")
+    for chosen in (".kotae-nav .kotae-here", ".kotae-room.kotae-here", ".kotae-choice.kotae-chosen"):
+        kept = await page.locator(chosen).first.evaluate("(one) => getComputedStyle(one).forcedColorAdjust")
+        assert kept == "none", chosen  # its ground is not taken away
+    await shoot(page, "channel-forced-colours")
+
+
+async def test_a_page_of_320_pixels_cuts_no_choice(visit: Visit) -> None:
+    page = await visit("/guide", language="ja", width=320)  # 1280 at 400 %
+    for choices in await page.locator(".kotae-header .kotae-choices").all():
+        assert await choices.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+
+
+async def test_that_the_connection_is_lost_is_said_and_who_is_logged_out_is_shown_the_form(visit: Visit) -> None:
+    page = await visit("/guide")
+    await page.evaluate("document.getElementById('popup').ariaHidden = false")
+    await expect(page.get_by_role("alert")).to_contain_text("Connection lost")
+    async with page.expect_navigation():
+        await page.evaluate(
+            """() => { window.fetch = async () => ({status: 401});
+                socket.listeners("connect_error").forEach((told) => told(new Error())); }"""
+        )
+
+
 async def test_the_menu_of_a_phone(visit: Visit) -> None:
     page = await visit("/guide", language="ja", width=390)
     item = page.locator(".kotae-nav a[href$='/documents']")

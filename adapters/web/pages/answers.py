@@ -19,7 +19,6 @@ from adapters.web.pages.shared.live import kept_live
 from adapters.web.visitor import Site, Visitor
 from bot.qa_pairs.listing import Kind, ListedPair
 from bot.records import Changed, ExpertAnswer
-from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Text
 
 PAGE_SIZE = 20  # pairs
@@ -162,8 +161,7 @@ class _Pairs:
                         ui.label(wording).classes("kotae-pre")
             ui.label(" · ".join(self._facts(one))).classes("kotae-quiet")
             with ui.row():
-                if (link := safe_link(one.row.url)) is not None:
-                    ui.link(_OPEN.to(language), link)
+                components.link(_OPEN.to(language), one.row.url)
                 if self._answers.may_change(actor(self._who.member), one.row):
                     ui.button(_EDIT.to(language), on_click=lambda: self._edit(one)).props("flat no-caps")
                     ui.button(_TAKE_BACK.to(language), on_click=lambda: self._take_back(one)).props("flat no-caps")

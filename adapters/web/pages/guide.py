@@ -217,7 +217,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     components.heading(_PROGRAMS.to(language))
     with ui.row():
         for path in ("/openapi.json", "/readyz", "/metrics"):
-            ui.link(f"{site.address}{path}", f"{site.address}{path}", new_tab=True)
+            ui.link(path, f"..{path}", new_tab=True)
     components.heading(_COMMANDS.to(language))
     with ui.element("dl").classes("kotae-facts"):
         for command, what in _COMMAND_TEXTS:

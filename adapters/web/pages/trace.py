@@ -14,7 +14,6 @@ from adapters.web.visitor import Site, Visitor
 from agent.events import Drafted, Reflected, Thought, ToolCalled, ToolReturned
 from bot.texts import OUTCOMES
 from bot.turns.trace import Kind, Trace, TracedHit, TracedStep
-from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Language, Text
 
 _TITLE = Text(en="How I found this", ja="回答の過程")
@@ -74,8 +73,7 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     language = who.language
     components.heading(QUESTION.to(language))
     ui.label(found.question).classes("kotae-pre text-body1")
-    if (link := safe_link(found.link)) is not None:
-        ui.link(_THREAD.to(language), link)
+    components.link(_THREAD.to(language), found.link)
     components.heading(ANSWER.to(language))
     if found.unsure and found.outcome == "answered":
         components.doubt(language)

@@ -23,7 +23,6 @@ from bot.texts import REASONS, STATES, complaints
 from bot.turns.trace import TracedHit
 from bot.types import AnswerGiven, AnswerTaken, MissReason, Question, after
 from bot.unanswered.closing import Closing, closing
-from bot.unanswered.digest_card import safe_link
 from bot.unanswered.questions import QuestionGroup, state_of
 from retrieval.i18n import Text
 from retrieval.types import Hit
@@ -216,8 +215,7 @@ class _List:
             ui.label("\n".join(complaints(question.detail, language))).classes("kotae-pre kotae-warn")
         with ui.row():
             ui.link(_TRACE.to(language), f"/trace/{question.turn}")
-            if (link := safe_link(question.link)) is not None:
-                ui.link(_THREAD.to(language), link)
+            components.link(_THREAD.to(language), question.link)
         self._closest(question)
 
     def _closest(self, question: Question) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +29,7 @@ OWN = (f"{ROOT}/_nicegui", f"{ROOT}/choose", f"{ROOT}/logout")
 """Beginnings of paths that only our own pages ask for: no other site's page leads there."""
 
 _FORM = "application/x-www-form-urlencoded"
+_CODE = re.compile(rf"{ROOT}/_nicegui/[\d.]+/(static|esm|components|libraries)/")  # of NiceGUI's release
 _INLINE = re.compile(rb"<script(?P<attributes>[^>]*)>(?P<text>.*?)</script>", re.DOTALL)
 _STYLES = files("adapters.web").joinpath("static/kotae.css").read_bytes()
 
@@ -146,8 +148,10 @@ _PLAIN: Mapping[str, Callable[[Request], Awaitable[Response]]] = {
 
 
 async def _strict(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Sends a page with the policy that fits its scripts: whole, since the policy stands before it."""
+    """Sends a page with the policy that fits its scripts: whole, since the policy stands before it. Code, which is a
+    megabyte and the same for all, is sent small and kept by the browser."""
     begun: Message | None = None
+    code = _CODE.match(scope["path"])
     body = bytearray()
 
     async def answer(message: Message) -> None:
@@ -157,6 +161,8 @@ async def _strict(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
             if headers.get("content-type", "").startswith("text/html"):
                 begun = message
                 return
+            if code and message["status"] == 200:
+                headers.setdefault("Cache-Control", "public, max-age=3600")
         elif begun is not None and message["type"] == "http.response.body":
             body.extend(message.get("body", b""))
             if message.get("more_body", False):
@@ -168,6 +174,9 @@ async def _strict(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
             return
         await send(message)
 
+    if code:
+        await GZipMiddleware(app, compresslevel=5)(scope, receive, answer)
+        return
     # A compressed page has no scripts to be seen: what is read here is what the browser gets.
     plain = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
     await app(scope if "/_nicegui" in scope["path"] else plain, receive, answer)

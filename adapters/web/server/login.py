@@ -100,9 +100,11 @@ class Door:
         if not opened:
             return _form(language, _WRONG)
         asked = str(request.url.replace(scheme="", netloc=""))
-        response = RedirectResponse(home if request.url.path == f"{home}login" else asked, 303)
+        there = request.url.path not in (f"{home}login", f"{home}logout")
+        response = RedirectResponse(asked if there else home, 303)
         value = self._proof(int(time.time()) + WEEK)
-        response.set_cookie(COOKIE, value, max_age=WEEK, path="/", httponly=True, samesite="lax")
+        secure = request.headers.get("origin", "").startswith("https:")  # a proxy has the certificate
+        response.set_cookie(COOKIE, value, max_age=WEEK, path="/", secure=secure, httponly=True, samesite="lax")
         return response
 
     def _logged_in(self, headers: Headers) -> bool:

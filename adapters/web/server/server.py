@@ -75,7 +75,7 @@ async def serving(
             servers.append(_Server(_for_commands(context), [ours], Patience(language)))
         if address is not None:
             if web is not None:
-                browser = Browser(Site(app, web, platforms, address.url))
+                browser = Browser(Site(app, web, platforms))
             programs = _for_programs(context, address, browser, mcp, webhooks)
             servers.append(_Server(programs, list(address.sockets), patience or Patience(language)))
         for server in servers:

@@ -38,7 +38,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         web = web_adapter(app, "http://localhost")
         async with connected([web], app.bot) as platforms:
             await until(lambda: _soon(web.ready.is_set()))
-            site = Site(app, web, lambda: platforms.connected, "http://localhost")
+            site = Site(app, web, lambda: platforms.connected)
             await web.add_files(AKI, LEADS, [(f"{NAME}.md", DOCUMENT.encode())], SHELF)
             await until(lambda: app.knowledge.documents(readers_of(AKI)))
             for question in (f"When does the {TEXT} parking garage open? {ASKED}", f"{MISSED} zebra giraffe?"):

@@ -232,7 +232,7 @@ class Drawing:
             ui.label(detail).classes("kotae-quiet")
         with ui.row():
             for link in row.links:
-                ui.link(link.text, link.url)
+                components.link(link.text, link.url)
 
     def _card_message(self, message: RoomMessage) -> None:
         row = digest.row_of(message)

@@ -11,7 +11,6 @@ from adapters.web.pages.shared.curators import person
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
 from agent.events import Answered, Citation, Thought
-from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Text
 from retrieval.types import Hit
 
@@ -90,6 +89,5 @@ class Answering:
                 ui.label(f"[{citation.n}] {citation.name}{where}").classes("kotae-wrap")
                 if passage is not None:
                     components.to_document(passage.document_id, passage.chunk, citation.quote, language)
-                if (url := safe_link(citation.url)) is not None:
-                    ui.link("↗", url, new_tab=True)
+                components.link("↗", citation.url, new_tab=True)
             ui.label(citation.quote).classes("kotae-quiet kotae-pre")

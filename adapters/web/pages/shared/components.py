@@ -2,6 +2,7 @@
 what they show without being drawn anew, so that what somebody has opened or pressed stays."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from nicegui.elements.mixins.text_element import TextElement
 
 from adapters.markdown.events import UNSURE
 from adapters.web import markdown
+from adapters.web.paths import ROOT
 from adapters.web.visitor import Visitor
 from bot.unanswered.digest_card import safe_link
 from retrieval.i18n import Language, Text
@@ -33,6 +35,7 @@ _NOT_SENT = Text(
 )
 _IN_DOCUMENT = Text(en="Show in the document", ja="文書で表示")
 _ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
+_MESSAGE = re.compile(rf"https?://[^/]+{ROOT}(/\?room=.*)")  # in our rooms, by this machine's own name
 # Of a chart's words and axes, as this browser has it (NiceGUI evaluates names that begin with a colon); then of its
 # series: 3 : 1 on light and on dark.
 _QUIET = {":color": "getComputedStyle(document.body).getPropertyValue('--k-quiet')"}
@@ -148,8 +151,14 @@ def passage(text: str, url: str | None, language: Language) -> None:
 
 def original(url: str | None, language: Language) -> None:
     """The way to where a document came from, if it has an address there."""
+    link(_ORIGINAL.to(language), url, new_tab=True)
+
+
+def link(text: str, url: str | None, *, new_tab: bool = False) -> None:
+    """The way to an address, if it is a safe one; to a message of our rooms by whatever name this page was reached."""
     if (address := safe_link(url)) is not None:
-        ui.link(_ORIGINAL.to(language), address, new_tab=True)
+        ours = _MESSAGE.fullmatch(address)
+        ui.link(text, ours[1] if ours else address, new_tab=new_tab)
 
 
 def to_document(document_id: str, chunk: int, quoted: str, language: Language) -> None:

@@ -29,7 +29,7 @@ BUILD_SECONDS = 15.0  # of a page; what is there by then is shown
 _SKIP = Text(en="Skip to the content", ja="本文へ")
 _ACTING = Text(en="You act as", ja="操作するメンバー")
 _LANGUAGE = Text(en="Language", ja="言語")
-_MENU = Text(en="Menu", ja="メニュー")
+_MENU, _PAGES = Text(en="Menu", ja="メニュー"), Text(en="Pages", ja="ページ")
 _THEMES: dict[Theme, tuple[str, Text]] = {
     "auto": ("brightness_auto", Text(en="Colours: as set in the system", ja="配色: システムの設定")),
     "light": ("light_mode", Text(en="Colours: light", ja="配色: ライト")),
@@ -37,6 +37,10 @@ _THEMES: dict[Theme, tuple[str, Text]] = {
 }
 CLOSE = Text(en="Close", ja="閉じる")
 _LOG_OUT = Text(en="Log out", ja="ログアウト")
+_NO_SCRIPTS = Text(
+    en="These pages need JavaScript. Allow it for this address, then load the page again.",
+    ja="このページには JavaScript が必要です。このアドレスで許可してから、もう一度読み込んでください。",
+)
 _NO_PAGE = Text(en="There is no such page.", ja="このページはありません。")
 _HOME = Text(en="To the channel", ja="チャンネルへ")
 _NOT_THERE = Text(en="That is not there, or you cannot see it.", ja="見つからないか、閲覧できません。")
@@ -89,6 +93,21 @@ _FILES_ANYWHERE = """<script>(() => {
  };
  for (const kind of ["dragover", "drop", "paste"]) document.addEventListener(kind, take);
 })()</script>"""
+
+
+# NiceGUI shows that the connection is lost to the eye only, and tries for ever. A page whose browser is logged in no
+# longer is not let in again: it shows the form for the token.
+_LOST = f"""<script>document.addEventListener("DOMContentLoaded", () => {{
+ document.getElementById("popup").setAttribute("role", "alert");
+ socket.on("connect_error", async () => {{
+  const asked = await fetch("{ROOT}/kotae.css", {{cache: "no-store"}}).catch(() => null);
+  if (asked?.status === 401) location.reload();
+ }});
+}});</script>"""
+
+# Instead of NiceGUI's words on an old browser.
+_WITHOUT_SCRIPTS = """<noscript><style>#esm-fallback {{ display: none !important; }}</style>
+<p class="kotae-empty">{text}</p></noscript>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +201,8 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     ui.add_head_html(_IN_THEIR_ZONE)
     ui.add_head_html(_DRAFTS)
     ui.add_head_html(_FILES_ANYWHERE)
+    ui.add_head_html(_LOST)
+    ui.add_body_html(_WITHOUT_SCRIPTS.format(text=_NO_SCRIPTS.to(language)))
     ui.add_head_html(f'<link rel="stylesheet" href="{ROOT}/kotae.css">')
     client = ui.context.client
     client.page = copy(client.page)  # NiceGUI has one for all who look at this address
@@ -190,6 +211,7 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     here = f"{ROOT}{request.url.path.removeprefix(ROOT)}"
     here += f"?{request.url.query}" if request.url.query else ""
     drawer = ui.left_drawer(value=False, bordered=True).classes("kotae-nav")
+    drawer.props(f'role=navigation aria-label="{_PAGES.to(language)}"')
     with drawer.props("width=230 breakpoint=900 show-if-above"):  # whether it is open is the browser's matter
         for each in listed:
             with ui.link(target=each.path).classes("kotae-nav-item") as item:

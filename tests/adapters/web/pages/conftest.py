@@ -49,7 +49,7 @@ async def site(sample_made: Path, tmp_path: Path, options: dict[str, Any]) -> As
         web = web_adapter(app, "http://localhost")
         async with connected([web], app.bot) as platforms:
             await asyncio.wait_for(web.ready.wait(), 30)
-            yield Site(app, web, lambda: platforms.connected, "http://localhost")
+            yield Site(app, web, lambda: platforms.connected)
 
 
 @pytest.fixture

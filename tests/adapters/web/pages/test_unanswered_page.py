@@ -104,6 +104,8 @@ async def test_a_question_s_closest_passages_and_its_trace(visit: Visit, site: S
     await user.open(f"/app/trace/{turn}")
     await user.should_see("🛠️ Tool call")
     await user.should_see("not found")
+    (thread,) = (one for one in user.find(kind=ui.link).elements if one.text == "To the thread")
+    assert str(thread.props["href"]).startswith("/?room=general&thread=")  # also where this machine has another name
     ben = visit("ben", language="ja")
     await ben.open("/app/trace/0123456789abcdef")
     await ben.should_see("該当する回答がありません")

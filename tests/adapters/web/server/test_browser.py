@@ -118,6 +118,16 @@ def test_who_logs_in_is_where_they_wanted_to_be(guarded: Service) -> None:
         left = client.get("/app/logout")
         assert 'kotae_session=""' in left.headers["set-cookie"]
         assert client.get("/app/kotae.css").status_code == 401
+        again = client.post("/app/logout", data={"token": TOKEN})  # whose session had ended before they left
+        assert again.headers["location"] == "/app/" and client.get("/app/kotae.css").status_code == 200
+
+
+def test_a_session_that_began_with_tls_is_sent_with_tls_only(guarded: Service) -> None:
+    host = guarded.url.removeprefix("http://")
+    for scheme, secure in (("https", True), ("http", False)):  # a proxy has the certificate
+        with guarded.client(Origin=f"{scheme}://{host}") as client:
+            cookie = client.post("/app/login", data={"token": TOKEN}).headers["set-cookie"]
+            assert ("Secure" in cookie) is secure
 
 
 def test_a_session_ends_by_itself(guarded: Service) -> None:
@@ -206,6 +216,31 @@ def test_a_page_runs_its_own_scripts_and_no_others(service: Service) -> None:
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in rules["script-src"]
     elsewhere = [url for url in re.findall(r'(?:src|href)="(https?:[^"]+)"', page.text) if "127.0.0.1" not in url]
     assert elsewhere == []
+
+
+def test_what_all_pages_load_is_small_and_kept(service: Service) -> None:
+    with service.client() as client:
+        page = client.get("/app/metrics")
+        code = set(re.findall(r'"(/app/_nicegui/[^"]+\.js)"', page.text))
+        assert {kind for kind in ("static", "esm", "components") if any(f"/{kind}/" in path for path in code)} == {
+            "static",
+            "esm",
+            "components",
+        }
+        for path in code:
+            sent = client.get(path)
+            assert (sent.status_code, sent.headers["cache-control"]) == (200, "public, max-age=3600")
+            if len(sent.content) > 10_000:
+                assert sent.headers["content-encoding"] == "gzip"
+        assert page.headers["cache-control"] == "no-store" and "content-encoding" not in page.headers
+        assert client.get("/app/_nicegui/3.0.0/esm/nope/index.js").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(("language", "words"), [("ja", "JavaScript が必要です"), ("en", "need JavaScript")])
+def test_a_browser_without_scripts_is_told_so(service: Service, language: str, words: str) -> None:
+    with service.client(**{"Accept-Language": language}) as client:
+        (said,) = re.findall(r"<noscript>(.*?)</noscript>", client.get("/app/guide").text, re.S)
+    assert words in said and "#esm-fallback" in said
 
 
 def test_where_there_is_no_page_our_own_says_so(service: Service, caplog: pytest.LogCaptureFixture) -> None:
