@@ -37,8 +37,8 @@ BEYOND_GUESSING = 32  # characters, as of `openssl rand -hex 16`: 128 bits
 
 _TITLE = Text(en="Kotae – log in", ja="Kotae – ログイン")
 _ASK = Text(
-    en="This server needs the token that is set in KOTAE_WEB_TOKEN.",
-    ja="このサーバーを使うには、KOTAE_WEB_TOKEN に設定されたトークンが必要です。",
+    en="This server needs the token that is set in KOTAE_WEB_TOKEN, and a browser that keeps cookies.",
+    ja="このサーバーを使うには、KOTAE_WEB_TOKEN に設定されたトークンと、Cookie を保存するブラウザーが必要です。",
 )
 _TOKEN = Text(en="Token", ja="トークン")
 _ENTER = Text(en="Log in", ja="ログイン")

@@ -37,9 +37,9 @@ _THEMES: dict[Theme, tuple[str, Text]] = {
 }
 CLOSE = Text(en="Close", ja="閉じる")
 _LOG_OUT = Text(en="Log out", ja="ログアウト")
-_NO_SCRIPTS = Text(
-    en="These pages need JavaScript. Allow it for this address, then load the page again.",
-    ja="このページには JavaScript が必要です。このアドレスで許可してから、もう一度読み込んでください。",
+_NOT_ALLOWED = Text(
+    en="These pages need JavaScript and cookies. Allow them for this address, then load the page again.",
+    ja="このページには JavaScript と Cookie が必要です。このアドレスで許可してから、もう一度読み込んでください。",
 )
 _NO_PAGE = Text(en="There is no such page.", ja="このページはありません。")
 _HOME = Text(en="To the channel", ja="チャンネルへ")
@@ -95,9 +95,11 @@ _FILES_ANYWHERE = """<script>(() => {
 })()</script>"""
 
 
-# NiceGUI shows that the connection is lost to the eye only, and tries for ever. A page whose browser is logged in no
-# longer is not let in again: it shows the form for the token.
+# NiceGUI cannot begin in a browser that keeps nothing, and shows that the connection is lost to the eye only, and tries
+# for ever. A page whose browser is logged in no longer is not let in again: it shows the form for the token.
 _LOST = f"""<script>document.addEventListener("DOMContentLoaded", () => {{
+ try {{ localStorage.length; sessionStorage.length; }}
+ catch {{ document.body.innerHTML = document.querySelector("noscript").textContent; return; }}
  document.getElementById("popup").setAttribute("role", "alert");
  socket.on("connect_error", async () => {{
   const asked = await fetch("{ROOT}/kotae.css", {{cache: "no-store"}}).catch(() => null);
@@ -106,7 +108,7 @@ _LOST = f"""<script>document.addEventListener("DOMContentLoaded", () => {{
 }});</script>"""
 
 # Instead of NiceGUI's words on an old browser.
-_WITHOUT_SCRIPTS = """<noscript><style>#esm-fallback {{ display: none !important; }}</style>
+_FORBIDDEN = """<noscript><style>#esm-fallback {{ display: none !important; }}</style>
 <p class="kotae-empty">{text}</p></noscript>"""
 
 
@@ -202,7 +204,7 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     ui.add_head_html(_DRAFTS)
     ui.add_head_html(_FILES_ANYWHERE)
     ui.add_head_html(_LOST)
-    ui.add_body_html(_WITHOUT_SCRIPTS.format(text=_NO_SCRIPTS.to(language)))
+    ui.add_body_html(_FORBIDDEN.format(text=_NOT_ALLOWED.to(language)))
     ui.add_head_html(f'<link rel="stylesheet" href="{ROOT}/kotae.css">')
     client = ui.context.client
     client.page = copy(client.page)  # NiceGUI has one for all who look at this address

@@ -236,7 +236,7 @@ def test_what_all_pages_load_is_small_and_kept(service: Service) -> None:
         assert client.get("/app/_nicegui/3.0.0/esm/nope/index.js").headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize(("language", "words"), [("ja", "JavaScript が必要です"), ("en", "need JavaScript")])
+@pytest.mark.parametrize(("language", "words"), [("ja", "JavaScript と Cookie"), ("en", "JavaScript and cookies")])
 def test_a_browser_without_scripts_is_told_so(service: Service, language: str, words: str) -> None:
     with service.client(**{"Accept-Language": language}) as client:
         (said,) = re.findall(r"<noscript>(.*?)</noscript>", client.get("/app/guide").text, re.S)
