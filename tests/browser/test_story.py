@@ -167,6 +167,28 @@ async def test_enter_sends_once_and_takes_nothing_that_is_written_after_it(visit
     await expect(field).to_have_value("@kotae")
 
 
+async def test_of_a_message_that_is_too_long_nothing_is_cut(visit: Visit) -> None:
+    page = await visit("/", language="ja")
+    field = page.locator(ROOM).get_by_role("textbox")
+    for longer in ("a" * 40_001, "😀" * 40_001):
+        await field.fill(longer)
+        await field.press("Enter")
+        await expect(page.get_by_text("メッセージは 40,000 文字までです")).to_have_count(1)
+        await expect(field).to_have_value(longer)
+        await (
+            page.locator(".q-notification").get_by_role("button", name="閉じる").or_(page.locator("body")).first.click()
+        )
+        await expect(page.locator(".q-notification")).to_have_count(0)
+
+
+async def test_half_an_emoji_takes_nothing_else_along(visit: Visit) -> None:
+    page = await visit("/")
+    field = page.locator(ROOM).get_by_role("textbox")
+    await field.evaluate("(field) => { field.value = 'cut off \\ud83d'; field.dispatchEvent(new Event('input')); }")
+    await field.press("Enter")
+    await expect(page.locator(f"{ROOM} {MESSAGES}").last).to_contain_text("cut off \ufffd")
+
+
 async def test_a_question_that_did_not_arrive_is_in_the_field_again(visit: Visit) -> None:
     page = await visit("/")
     field = page.locator(ROOM).get_by_role("textbox")

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from adapters.markdown.events import STEPS
 from adapters.web.channel.events import addressed, command, question
-from adapters.web.channel.messages import Change
+from adapters.web.channel.messages import LONGEST, Change
 from adapters.web.channel.rooms import Room, rooms_of
 from adapters.web.pages.channel.forms import Forms
 from adapters.web.pages.channel.message import Drawing
@@ -94,6 +94,10 @@ _TOO_MUCH = Text(
 )
 _ATTACHED = Text(en="Goes with your next question: {names}", ja="次の質問に添付: {names}")
 _DETACH = Text(en="Send without these files", ja="ファイルを添付しない")
+_TOO_LONG = Text(
+    en="A message has at most {n:,} characters. Add a longer text as a file, or in parts.",
+    ja="メッセージは {n:,} 文字までです。長い文章は、ファイルとして追加するか、分けて送ってください。",
+)
 _NO_WORDS = Text(en="Write your question after @kotae.", ja="@kotae に続けて質問を書いてください。")
 _NO_QUESTION = Text(
     en="Attached files go with a question: mention @kotae and ask something.",
@@ -107,7 +111,8 @@ _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCod
 _PRESSED = """(event) => event.currentTarget.closest(".kotae-write").querySelector("textarea").kotaeTake(emit)"""
 
 # What is sent leaves the field at once: it goes once, and what is written meanwhile stays. Until the server has it, it
-# is kept beside the draft, and comes back into the field where it could not be taken.
+# is kept beside the draft, and comes back into the field where it could not be taken. Of what is far too long enough is
+# sent to be told so.
 _FIELD_OF = """document.getElementById("c{id}")?.closest(".q-field").querySelector("textarea")"""
 _DRAFT = f"""const field = {_FIELD_OF}, start = {{start}}, sent = "kotae-sent:{{key}}";
 const put = (text) => {{{{ field.value = text; field.dispatchEvent(new Event("input")); }}}};
@@ -116,7 +121,7 @@ field.kotaeTake = (emit) => {{{{
  if (waiting) return;
  waiting = true;
  localStorage.setItem(sent, field.value);
- emit(field.value);
+ emit([...field.value].slice(0, {{longest}} + 1).join(""));
  put(start);
 }}}};
 field.kotaeTaken = (written) => {{{{
@@ -293,7 +298,7 @@ class _Channel:
             attached = ui.row().classes("kotae-attached")
             self._files.pop(thread, None)
             with ui.row().classes("kotae-write"):
-                field = ui.textarea(label, value=start).props("autogrow outlined dense maxlength=40000 rows=1")
+                field = ui.textarea(label, value=start).props("autogrow outlined dense rows=1")
                 if focused:
                     field.props("autofocus")
                 button = ui.button(icon="send").props(f'round unelevated aria-label="{_SEND.to(self._language)}"')
@@ -326,7 +331,7 @@ class _Channel:
                 attached.clear()
 
         key = f"{self._who.member.id}:{self._room.id}:{thread or ''}"
-        ui.run_javascript(_DRAFT.format(id=field.id, key=key, start=json.dumps(start)))
+        ui.run_javascript(_DRAFT.format(id=field.id, key=key, start=json.dumps(start), longest=LONGEST))
         button.on("click", send, js_handler=_PRESSED)
         field.on("keydown.enter", send, js_handler=_ENTER)
 
@@ -336,6 +341,9 @@ class _Channel:
         if not question(text) and not files:
             if text:
                 ui.notify(_NO_WORDS.to(self._language), type="warning")
+            return False
+        if len(text) > LONGEST:
+            ui.notify(_TOO_LONG.to(self._language, n=LONGEST), type="warning")
             return False
         if files and not addressed(text) and command(text) is None:
             ui.notify(_NO_QUESTION.to(self._language), type="warning")

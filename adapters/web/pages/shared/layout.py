@@ -77,6 +77,13 @@ window.kotaeKeep = (field, key, start) => {
 };
 </script>"""
 
+# Half an emoji, as of a text that was cut before it was pasted, is no JSON: nothing of its field would arrive. Of what
+# is typed the other half may be coming.
+_WHOLE_SIGNS = """<script>document.addEventListener("input", ({target, inputType}) => {
+ if (/^insert(Composition)?Text$/.test(inputType) || target.value?.isWellFormed?.() !== false) return;
+ target.value = target.value.toWellFormed();
+}, true);</script>"""
+
 # Files that are dropped anywhere, or pasted, go to the field for them that is nearest; a browser would leave the page
 # for the file. What is copied from a table or a text has a picture of it along with its words: those are pasted.
 _FILES_ANYWHERE = """<script>(() => {
@@ -202,6 +209,7 @@ def _frame(page: Page, who: Visitor, listed: Sequence[Page], request: Request) -
     ui.page_title(f"{page.title.to(language)} – Kotae")
     ui.add_head_html(_IN_THEIR_ZONE)
     ui.add_head_html(_DRAFTS)
+    ui.add_head_html(_WHOLE_SIGNS)
     ui.add_head_html(_FILES_ANYWHERE)
     ui.add_head_html(_LOST)
     ui.add_body_html(_FORBIDDEN.format(text=_NOT_ALLOWED.to(language)))
