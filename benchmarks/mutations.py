@@ -139,6 +139,18 @@ MUTATIONS = (
         ("tests/retrieval/index/test_index.py::test_a_view_shows_exactly_what_it_may",),
     ),
     Mutation(
+        "what the system refuses is no damage of the store",
+        "retrieval/folder.py",
+        ("if found is None or (number := int(found[1])) not in _NO_DAMAGE:", "if True:"),
+        ("tests/retrieval/index/test_index.py::test_a_store_that_the_system_does_not_let_it_open_is_no_damaged_one",),
+    ),
+    Mutation(
+        "a damaged page of the database is called so",
+        ENGINE,
+        ('    "SQLITE_CORRUPT": _DAMAGED,\n', ""),
+        ("tests/bot/store/test_engine.py::test_a_damaged_page_is_said",),
+    ),
+    Mutation(
         "searches together: each its own",
         EDGE,
         ("{part: found[n, part] for part in search.asked if (n, part) in found}", "{p: found[0, p] for p in search.asked if (0, p) in found}"),

@@ -1,8 +1,10 @@
 """The folder of an embedded store: who owns it, what its vectors were made with, and how its log reaches the disk."""
 
+import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -36,6 +38,19 @@ _MISMATCH = Text(
     "KOTAE_EMBEDDER と KOTAE_EMBEDDING_DIM を元に戻すか、このフォルダーを別の場所に移して `kotae reindex` "
     "で作り直してください。",
 )
+
+# An error of the system in the engine's words, which are Rust's: "… (os error 13)", "Os { code: 12, … }".
+_SYSTEM = re.compile(r"(?:os error |code: |Errno )(\d+)")
+_NO_DAMAGE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.EDQUOT,
+}
 
 _FORMAT = 1
 _NOTE = "kotae.json"
@@ -140,7 +155,10 @@ def occupied(folder: Path) -> int:
 
 def check(store: Path, made: Made) -> None:
     """Raises EmbeddingError when the store was made with something else, QdrantConnectionError when it does not say."""
-    was = written_in(store)
+    try:
+        was = _written_in(store)
+    except OSError as error:
+        raise not_opened(store.parent, error) from error
     if was is None:
         raise damaged(store.parent)
     if was != made:
@@ -150,15 +168,22 @@ def check(store: Path, made: Made) -> None:
 def written_in(store: Path) -> Made | None:
     """The makers as the store itself names them; None when there is none or it does not say."""
     try:
+        return _written_in(store)
+    except OSError:
+        return None
+
+
+def _written_in(store: Path) -> Made | None:
+    try:
         return Made(**json.loads((store / _NOTE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return None
 
 
 def home_in(folder: Path) -> str | None:
     """The home that a store, or another folder, says it belongs to; None when it does not say. Raises OSError."""
     try:
-        return (folder / MARK).read_text(encoding="utf-8").strip() or None
+        return (folder / MARK).read_text(encoding="utf-8", errors="replace").strip() or None
     except FileNotFoundError:
         return None
 
@@ -176,6 +201,15 @@ def unusable(folder: Path, error: Exception) -> QdrantConnectionError:
 
 def damaged(folder: Path) -> DamagedError:
     return DamagedError(_DAMAGED, folder=folder)
+
+
+def not_opened(folder: Path, error: BaseException) -> QdrantConnectionError:
+    """Why there is no opening the store in a folder: it is damaged, unless the system refused something else."""
+    found = _SYSTEM.search(str(error))
+    if found is None or (number := int(found[1])) not in _NO_DAMAGE:
+        return damaged(folder)
+    why = os_reason(OSError(number, os.strerror(number)))
+    return QdrantConnectionError(_UNUSABLE, folder=folder, why=why)
 
 
 def sync(folder: Path) -> None:

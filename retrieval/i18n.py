@@ -87,6 +87,7 @@ _REFUSALS = {
     errno.ELOOP: "シンボリックリンクが循環しています",
     errno.EMFILE: "開いているファイルが多すぎます",
     errno.ENFILE: "開いているファイルが多すぎます",
+    errno.ENOMEM: "メモリが足りません",
     errno.EADDRNOTAVAIL: "このマシンのアドレスではありません",
 }
 

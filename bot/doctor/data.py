@@ -24,7 +24,7 @@ from bot.store.inspection import Condition, condition, file_of, server_condition
 from bot.store.retention_clock import STEP, RetentionClock
 from bot.store.vector_stores import IndexRow, VectorStores
 from migrations import way_back
-from retrieval.folder import Made, OwnedError, own, written_in
+from retrieval.folder import DamagedError, Made, OwnedError, own, written_in
 from retrieval.i18n import Text, filled, os_reason
 from retrieval.index import Index
 from retrieval.index.stores import EdgeStores, ServerStores
@@ -335,6 +335,10 @@ _EMBEDDER_THEN = Text(
     en="Put the embedder right first (see there), then run kotae doctor again.",
     ja="先に埋め込みモデル（該当の項目）を直してから、もう一度 kotae doctor を実行してください。",
 )
+_THAT_FIRST = Text(
+    en="Put that right, then run kotae doctor again.",
+    ja="それを直してから、もう一度 kotae doctor を実行してください。",
+)
 _GOOD_INDEX = Text(
     en="{count} chunk{count:|s}, as many as the documents have.",
     ja="{count} 件のチャンクがあり、文書と一致しています。",
@@ -368,8 +372,10 @@ async def store(settings: Settings) -> Sequence[Remark]:
         index = await _open(settings, made)
     except EmbeddingError as error:
         return [fault(error.said, _SET_BACK)]
+    except DamagedError as error:
+        return [fault(error.said, _ANEW)]
     except QdrantConnectionError as error:
-        return [fault(error.said, _QDRANT if settings.qdrant_url else _ANEW)]
+        return [fault(error.said, _QDRANT if settings.qdrant_url else _THAT_FIRST)]
     if index is None:
         return [fault(filled(_INDEX_LOST, count=str(len(rows))), _ANEW)] if rows else [fine(_NO_INDEX)]
     try:

@@ -102,6 +102,16 @@ _LONG = Text(
     en="A text is longer than the database takes, so nothing was stored.",
     ja="データベースの上限より長い文字列があるため、保存できませんでした。",
 )
+_DAMAGED = Text(
+    en="The file of the database is damaged, so this could not be done. `kotae doctor` says what to do.",
+    ja="データベースのファイルが壊れているため、実行できませんでした。対処方法は `kotae doctor` で確認できます。",
+)
+_OUT_OF_CONNECTIONS = Text(
+    en="The database gives Kotae no more connections. Let Kotae take fewer (KOTAE_DATABASE_CONNECTIONS), or the server"
+    " give more.",
+    ja="データベースの接続数が上限に達しています。KOTAE_DATABASE_CONNECTIONS "
+    "を減らすか、サーバーの上限を増やしてください。",
+)
 _BROKEN = Text(
     en="The database could not do its work; the log has the reason.",
     ja="データベースの処理に失敗しました。理由はログにあります。",
@@ -453,7 +463,12 @@ def in_words() -> Iterator[None]:
     except IntegrityError:
         raise
     except (SQLAlchemyError, OSError) as error:
-        raise StoreError(_why(error)) from error
+        why = _why(error)
+        if why is _BROKEN:  # by its name alone: its text can hold what people wrote
+            cause: Any = error.orig if isinstance(error, DBAPIError) else error
+            name = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
+            log.error("the database failed: %s %s", type(cause).__name__, name or "")
+        raise StoreError(why) from error
 
 
 async def _open(db: AsyncConnection, kind: _Kind, last: int) -> None:
@@ -525,14 +540,15 @@ _SQLITE = {
     "SQLITE_BUSY": _LOCKED,
     "SQLITE_LOCKED": _LOCKED,
     "SQLITE_CANTOPEN": _UNREACHABLE,
-    "SQLITE_NOTADB": _UNREACHABLE,
+    "SQLITE_NOTADB": _DAMAGED,
+    "SQLITE_CORRUPT": _DAMAGED,
     "SQLITE_IOERR_SHMSIZE": _FULL,  # it gives each page of its map a block, so that no full disk ends the process
     "SQLITE_IOERR": _DISK,
 }
 _POSTGRESQL = {
     "53100": _FULL,
     "25006": _READ_ONLY,
-    "53300": _UNREACHABLE,
+    "53300": _OUT_OF_CONNECTIONS,
     "55P03": _LOCKED,
     "22001": _LONG,
     "57014": _SLOW,

@@ -32,6 +32,7 @@ from retrieval.folder import (
     check,
     damaged,
     home_in,
+    not_opened,
     occupied,
     other_of,
     own,
@@ -655,7 +656,7 @@ def _open(folder: Path, made: Made, home: str | None, free: Free) -> tuple[edge.
             loaded = edge.EdgeShard.load(str(shard))
             _index(loaded)
         except BaseException as error:  # a panic is no Exception
-            raise damaged(folder) from error
+            raise not_opened(folder, error) from error
         give_back()
         let_go(folder)
         return loaded, folder, lock

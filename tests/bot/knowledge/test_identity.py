@@ -660,6 +660,17 @@ async def test_an_index_that_cannot_be_read_is_built_anew_as_the_message_says(em
     assert {name for name, _ in await found(home)} == {*TEXTS} and len(kept(home)) == 3
 
 
+@pytest.mark.parametrize("where", ["vectors", "documents"])
+async def test_a_mark_that_is_no_text_any_more_is_a_strange_one(embedded: Place, where: str) -> None:
+    home = await fill(embedded)
+    (mark,) = (home.home / where).rglob("home")
+    mark.write_bytes(b"\xff\xfe\x80")
+    with pytest.raises(SettingsError) as refused:
+        async with running(home, Redactor()):
+            pass
+    assert "does not know" in refused.value.text("en") and "kotae reindex --set-aside" in refused.value.text("en")
+
+
 async def test_beside_a_database_on_a_server_the_index_alone_is_set_aside(embedded: Place, server_url: str) -> None:
     home = embedded.home(DATABASE_URL=server_url)
     await filled(home)

@@ -524,6 +524,32 @@ async def test_a_read_only_database_is_said(sqlite_url: str, tmp_path: Path) -> 
     await engine.dispose()
 
 
+async def test_a_damaged_page_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "kotae.db"
+    engine = connect(databases.made(file))
+    async with write(engine) as db:
+        await db.execute(indexes.insert().values(**row("one")))
+        root = await db.scalar(text("SELECT rootpage FROM sqlite_master WHERE name = 'indexes'"))
+    await engine.dispose()
+    with closing(sqlite3.connect(file)) as whole:
+        size = whole.execute("PRAGMA page_size").fetchone()[0]
+    with file.open("r+b") as pages:
+        pages.seek((root - 1) * size)
+        pages.write(bytes(size))
+    engine = connect(f"sqlite+aiosqlite:///{file}")
+    with pytest.raises(StoreError) as refused:
+        await rows(engine, select(indexes))
+    assert "is damaged" in refused.value.text("en") and "壊れて" in refused.value.text("ja")
+    assert all("kotae doctor" in refused.value.text(language) for language in ("en", "ja"))
+    await engine.dispose()
+
+
+async def test_what_has_no_words_has_its_name_in_the_log(store: AsyncEngine, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(StoreError, match="the log has the reason"):
+        await rows(store, text("SELECT secret FROM nowhere"))
+    assert "OperationalError SQLITE_ERROR" in caplog.text and "secret" not in caplog.text
+
+
 async def test_a_database_that_is_not_there_is_said(tmp_path: Path) -> None:
     for url in (
         f"sqlite+aiosqlite:///{tmp_path}/no/such/folder/x.db",

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -759,6 +760,39 @@ async def test_a_damaged_store_is_refused_in_words(tmp_path: Path, victim: str) 
         assert "cannot be read" in refused.value.text("en")
         assert "読み込めません" in refused.value.text("ja")
         assert isinstance(refused.value, DamagedError)
+
+
+def give_away(folder: Path, *, but: str) -> None:
+    """To a user without rights, all but one file."""
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, 65534, 65534)
+    (kept,) = folder.rglob(but)
+    os.chown(kept, 0, 0)
+    kept.chmod(0o600)
+
+
+@pytest.mark.parametrize("victim", ["kotae.json", "segment.json", "open-1"])
+async def test_a_store_that_the_system_does_not_let_it_open_is_no_damaged_one(victim: str) -> None:
+    """Whoever believed so would move a sound one aside."""
+    if os.geteuid() != 0:
+        pytest.skip("no rights to become somebody else")
+    with TemporaryDirectory(prefix="kotae-") as name:  # those of pytest let nobody else pass
+        folder = Path(name)
+        index = await opened(folder)
+        await index.put([point()])
+        await index.close()
+        give_away(folder, but=victim)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(QdrantConnectionError) as refused:
+                await opened(folder)
+        finally:
+            os.seteuid(0)
+        assert not isinstance(refused.value, DamagedError)
+        assert "Permission denied" in refused.value.text("en") and "アクセス権がありません" in refused.value.text("ja")
+        index = await opened(folder)
+        assert await index.count(see()) == 1
+        await index.close()
 
 
 async def test_a_store_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
