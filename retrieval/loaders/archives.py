@@ -28,7 +28,7 @@ _ENCRYPTED = 0x1 | 0x40
 def open_archive(data: bytes, suffix: str, limits: ParsingLimits) -> dict[str, bytes]:
     """The parts of a docx, pptx, xlsx or epub by name, in order; what holds no text (pictures, fonts) is emptied.
 
-    Raises `FileRefused`: corrupt, encrypted, entries, unpacked, part, ratio, nested, names, lying, entities, mismatch.
+    Raises `FileRefused`: corrupt, encrypted, entries, part, ratio, nested, names, lying, entities, mismatch.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -81,15 +81,13 @@ def _check_names(names: list[str]) -> None:
 
 
 def _check_sizes(members: list[tuple[zipfile.ZipInfo, str]], limits: ParsingLimits) -> None:
-    """By what the directory claims; `_part` then holds every part to it."""
-    if sum(info.file_size for info, _ in members) > limits.unpacked:
-        raise FileRefused("unpacked", limit=size(limits.unpacked))
-    textual = [info.file_size for info, name in members if _is_textual(name)]
-    if any(length > limits.part for length in textual) or sum(textual) > limits.parts:
+    """By what the directory claims; `_part` then holds every part to it. What holds no text is not unpacked."""
+    textual = [info for info, name in members if _is_textual(name)]
+    sizes = [info.file_size for info in textual]
+    if any(length > limits.part for length in sizes) or sum(sizes) > limits.parts:
         raise FileRefused("part", limit=size(limits.part), total=size(limits.parts))
-    for info, _ in members:
-        if info.file_size > limits.ratio_from and info.file_size > limits.ratio * info.compress_size:
-            raise FileRefused("ratio", limit=limits.ratio)
+    if any(info.file_size > max(limits.ratio_from, limits.ratio * info.compress_size) for info in textual):
+        raise FileRefused("ratio", limit=limits.ratio)
 
 
 def _kind(names: set[str]) -> str:

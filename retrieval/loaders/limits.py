@@ -19,7 +19,6 @@ class ParsingLimits:
     json_depth: int = 100
     json_line: int = 1 * MIB
     entries: int = 1_000  # parts of a docx, pptx, xlsx or epub
-    unpacked: int = 100 * MIB
     part: int = 10 * MIB  # one XML part; 9 MiB of XML already cost half a minute
     parts: int = 25 * MIB  # all XML parts
     ratio: int = 100
@@ -137,10 +136,6 @@ REASONS: dict[str, Text] = {
     "entries": Text(
         en="The file is packed from more than {limit} parts, which looks like an archive bomb.",
         ja="ファイルの内部構成が {limit} 個を超えており、圧縮爆弾の疑いがあるため読み込みません。",
-    ),
-    "unpacked": Text(
-        en="Unpacked, the file would be larger than {limit}.",
-        ja="展開すると {limit} を超えるため、読み込みません。",
     ),
     "part": Text(
         en="A part of the file holds more than {limit} of XML, or all parts more than {total}.",

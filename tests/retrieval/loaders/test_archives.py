@@ -59,10 +59,6 @@ def one_huge_part() -> bytes:
     return docx(body=document("<w:p/>" * 2_000_000))
 
 
-def highly_compressed_picture() -> bytes:
-    return docx({"word/media/a.bmp": bytes(60 * MIB)})
-
-
 def nested() -> bytes:
     return docx({"word/inner.zip": docx({"a.bin": bytes(MIB)})})
 
@@ -130,7 +126,6 @@ def overlapping() -> bytes:
 BOMBS: list[tuple[Callable[[], bytes], str]] = [
     (many_parts, "entries"),
     (one_huge_part, "part"),
-    (highly_compressed_picture, "ratio"),
     (deeply_compressed_text, "ratio"),
     (nested, "nested"),
     (nested_without_a_name, "nested"),
@@ -172,6 +167,13 @@ def test_ordinary_archives_open() -> None:
     assert zipfile.ZipFile(io.BytesIO(pack(parts))).read("_rels/.rels") == RELS
 
 
+def test_the_picture_of_an_embedded_file_is_no_bomb() -> None:
+    """Windows draws it without compression, and most of it is white: `word/media/image1.emf`."""
+    preview = {"word/media/image1.emf": bytes(60 * MIB), "word/embeddings/oleObject1.bin": bytes(60 * MIB)}
+    parts = open_archive(docx(preview), ".docx", ParsingLimits())
+    assert parts["word/document.xml"] == document() and not any(map(parts.get, preview))
+
+
 def test_a_workbook_behind_a_chart_is_no_bomb() -> None:
     parts = open_archive(docx({"word/embeddings/Sheet1.xlsx": docx()}), ".docx", ParsingLimits())
     assert parts["word/embeddings/Sheet1.xlsx"] == b""
@@ -208,19 +210,17 @@ def sizes(data: bytes) -> list[int]:
 
 def test_each_cap_holds_exactly() -> None:
     data = docx({"word/a.bin": zlib.compress(bytes(range(256)) * 40)})
-    whole, parts = sum(sizes(data)), sum(sizes(data)[:3])
     for name, exact, why in (
         ("entries", 4, "entries"),
-        ("unpacked", whole, "unpacked"),
         ("part", max(sizes(data)[:3]), "part"),
-        ("parts", parts, "part"),
+        ("parts", sum(sizes(data)[:3]), "part"),
     ):
         assert reason(data, ParsingLimits(**{name: exact})) == "opened"
         assert reason(data, ParsingLimits(**{name: exact - 1})) == why
 
 
 def test_the_ratio_counts_from_its_size_on() -> None:
-    data = docx({"word/a.bin": bytes(64 * KIB)})  # about 800-fold
+    data = docx({"word/a.xml": bytes(64 * KIB)})  # about 800-fold
     assert reason(data) == "opened"
     assert reason(data, ParsingLimits(ratio_from=64 * KIB)) == "opened"
     assert reason(data, ParsingLimits(ratio_from=64 * KIB - 1)) == "ratio"
