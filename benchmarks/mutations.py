@@ -253,6 +253,24 @@ MUTATIONS = (
         ("tests/retrieval/loaders/implied/test_web.py::test_a_comment_that_a_page_shows_is_part_of_it",),
     ),
     Mutation(
+        "Pages: what authors remarked to each other is no part of a saved document",
+        "retrieval/loaders/html.py",
+        ("*soup.select(_REMARKS), ", ""),
+        ("tests/retrieval/loaders/implied/test_web.py::test_remarks_that_authors_made_are_no_part_of_what_word_and_google_docs_save",),
+    ),
+    Mutation(
+        "Word: what a style hides is not read",
+        "retrieval/loaders/office.py",
+        ('for kind in (b"r", b"p") if styles)', 'for kind in () if styles)'),
+        ("tests/retrieval/loaders/implied/test_word.py::test_what_a_style_hides_is_not_read",),
+    ),
+    Mutation(
+        "sheets: a line above others that are indented by columns is read",
+        "retrieval/loaders/tables.py",
+        (" and _over_something(*filled):", ":"),
+        ("tests/retrieval/loaders/test_tables.py::test_lines_that_are_indented_by_columns_are_all_read",),
+    ),
+    Mutation(
         "files: what stands beside pairs is cut, too",
         "retrieval/chunking.py",
         ("    made += cutter.document(beside_pairs(document.markdown, document.pairs))\n", "    made += () if document.pairs else cutter.document(document.markdown)\n"),

@@ -85,7 +85,7 @@ _FORMS = [
 
 def iso_date(text: str) -> str:
     """The day or month that a text begins with."""
-    text = unicodedata.normalize("NFKC", text).strip().strip("\"'[( ").lower()
+    text = unicodedata.normalize("NFKC", text).strip().strip("\"'[(@ ").lower()
     found = next(filter(None, (form.match(text) for form in _FORMS)), None)
     if found is None:
         return ""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from itertools import islice, takewhile
-from urllib.parse import urljoin
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
@@ -21,11 +21,17 @@ _CHANGED = re.compile(
     r"|(?<![\u3400-\u9fff])(?:最終更新日?|更新日)時?\s*[:：]?\s*",  # 「契約更新日」 is another thing's
     re.I,
 )
+_BY = re.compile(r"\s*by\s.{1,80}?\son\s+", re.I)  # somebody
 _BESIDE = 8  # elements and texts after such a label, one of which may say the date
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _SILENT = (
     "script, style, template, noscript, iframe, object, svg, canvas, input, select, textarea, dialog, rt, rp,"
     " button:not([aria-expanded], [aria-controls], h1 *, h2 *, h3 *, h4 *, summary *)"  # those head a fold-out answer
+)
+_REMARKS = (  # of authors to each other, and the numbers of rows and columns, as Word, Google Docs and Sheets save them
+    'div[style*="mso-element:comment"], .MsoCommentReference, sup:has(> a[href^="#cmnt"]),'
+    ' div:has(a[href^="#cmnt_ref"]):not(:has(div)),'
+    " .waffle > thead, .waffle th.row-headers-background, .waffle .freezebar-cell"
 )
 _AROUND = (
     'nav, aside, [role="navigation"], [role="search"], [role="banner"], [role="contentinfo"], [role="complementary"],'
@@ -71,10 +77,12 @@ def readable_part(page: str) -> tuple[str, str, str]:
     for unseen in soup.find_all(string=lambda text: isinstance(text, PreformattedString)):
         unseen.extract()  # comments, and the conditions of pages that Word has saved: <![if !supportLists]>
     bring_together(soup)
-    for hidden in [*soup.select(_SILENT), *_hidden(soup), *_hidden_by(styles, soup)]:
+    for hidden in [*soup.select(_SILENT), *soup.select(_REMARKS), *_hidden(soup), *_hidden_by(styles, soup)]:
         hidden.extract()
     for head in soup.find_all("summary"):
         head.name = "div"  # words may follow it with nothing between
+    for head in soup.select("p.MsoTitle, .doc-content > p.title"):
+        head.name = "h1"  # as Word and Google Docs save the title of the whole
     _absolute_links(soup)
     spread_cells(soup)
     part = _main(soup)
@@ -109,6 +117,7 @@ def _said_dates(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
     for label, words in [*labels, *((sign, "") for sign in soup.find_all(title=_CHANGED))]:
         for beside in islice(label.next_elements, _BESIDE):
             words += str(beside.get("datetime") or "") if isinstance(beside, Tag) else f"{beside} "
+        words = words.removeprefix(by[0]) if (by := _BY.match(words)) else words
         if iso_date(words):
             said.append(("revised", words))
     yield from said if len(said) == 1 else ()
@@ -122,6 +131,8 @@ def _absolute_links(soup: BeautifulSoup) -> None:
         del link["title"]
         if address.startswith("#") or not (_SCHEME.match(address) or origin):
             del link["href"]
+        elif address.startswith("https://www.google.com/url?"):  # as Google Docs saves all links
+            link["href"] = parse_qs(urlsplit(address).query).get("q", [address])[0]
         elif origin:
             link["href"] = urljoin(str(origin["href"]), address)
 

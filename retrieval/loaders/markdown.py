@@ -20,7 +20,11 @@ _CODE = re.compile(
     re.MULTILINE,
 )
 _STASHED = re.compile(r"\0(\d+)\0")
-_COMMENT = re.compile(r"<!--(?:.|\n)*?(?:-->|\Z)|^\[//\]:[ \t]*#.*$", re.MULTILINE)
+_COMMENT = re.compile(  # of HTML; of MDX and Hugo, Liquid, kramdown and Obsidian
+    r"<!--(?:.|\n)*?(?:-->|\Z)|^\[//\]:[ \t]*#.*$|\{+/\*(?:.|\n)*?\*/\}+"
+    r"|\{%-?\s*comment\b(?:.|\n)*?\bendcomment\s*-?%\}|\{::comment\}(?:.|\n)*?\{:/(?:comment)?\}|(?<!\S)%%\s(?:[^%]|%(?!%))*\s%%(?!\S)",
+    re.MULTILINE,
+)
 _SILENT = re.compile(r"<(script|style|template|noscript)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _READING = re.compile(r"<(rt|rp)\b[^>]*>[^<]*(?:</\1\s*>)?", re.IGNORECASE)  # above a word (ruby)
 _HIDDEN = re.compile(
@@ -29,6 +33,7 @@ _HIDDEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _SHORT_CODE = re.compile(r"\{\{[<%]\s*(?P<hugo>.*?)\s*[%>]\}\}|\{%-?\s*(?P<liquid>.*?)\s*-?%\}", re.DOTALL)
+_HEADED = re.compile(r"(?:tab|details|expand)\b")  # what stands in them is under their name
 _QUOTED = re.compile(r"(?:(?P<key>\w+)=)?[\"“](?P<value>[^\"”]*)[\"”]")
 _MODULE = re.compile(
     r"^(?:import\s+(?:[\w*{][^'\"\n]*\sfrom\s+)?(['\"])[^'\"\n]+\1|export\s+(?:const|default)\s[^\n]*);?[ \t]*$", re.M
@@ -38,7 +43,9 @@ _ADMONITION = re.compile(
     r"[ \t]*(?:\{[^}\n]*\})?[ \t]*$",
     re.MULTILINE,
 )
-_MARKED_BOX = re.compile(r"^(?P<quote>[ \t]*>[ \t]*)\[!\w+\][+-]?[ \t]*(?P<name>[^\n]*)$", re.M)  # GitHub, Obsidian
+_MARKED_BOX = re.compile(
+    r"^(?P<quote>[ \t]*(?:>[ \t]*)+)\[!\w+\][+-]?[ \t]*(?P<name>[^\n]*)$", re.M
+)  # GitHub, Obsidian
 _INDENTED_BOX = re.compile(  # MkDocs: what stands in the box, or in the tab, is indented below it
     r"(?P<indent>[ \t]*)(?:(?:!!!|\?\?\?\+?)[ \t]+[\w -]+?(?:[ \t]+\"(?P<title>[^\"]*)\")?"
     r"|===[!+]?[ \t]+\"(?P<tab>[^\"]+)\")[ \t]*"
@@ -144,7 +151,8 @@ def _short_code(found: re.Match[str]) -> str:
     if found.string[max(0, found.start() - 2) : found.start()] == "](":
         return next((value for _, value in quoted), "")  # the address of a link
     if found["hugo"] is not None:
-        title = next((value for key, value in quoted if key == "title"), "")
+        names = ("title", "header", "name", None) if _HEADED.match(found["hugo"]) else ("title",)
+        title = next((value for key, value in quoted if key in names), "")
         return f"**{title}**" if title else ""
     words = [value for key, value in quoted if not key and not re.search(r"/|\.\w{1,5}$", value)]
     return words[-1] if words else ""

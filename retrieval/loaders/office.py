@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
-from html import escape
+from html import escape, unescape
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -47,6 +47,13 @@ _ROW = re.compile(rb"<(?:\w+:)?row\b([^>]*)>")
 _COLUMNS = re.compile(rb"<(?:\w+:)?col\b([^>]*)>")
 _NUMBER = re.compile(rb"\b(r|min|max)=[\"'](\d{1,7})[\"']")
 _HIDDEN = re.compile(rb"\bhidden=[\"'](?:1|true)[\"']")
+_LINKED = re.compile(rb"<(?:\w+:)?hyperlink\b[^>]*>")
+_PLACE = re.compile(rb"\bref=[\"']([A-Z]{1,3}\d{1,7})")
+_LEADS = re.compile(rb"\bid=[\"']([^\"']+)[\"']")
+_LEADS_BY_FORMULA = re.compile(
+    rb"<(?:\w+:)?c\b[^>]*\br=[\"']([A-Z]{1,3}\d{1,7})[\"'][^>]*>\s*<(?:\w+:)?f>HYPERLINK\((?:\"|&quot;)([^\"<]*?)(?:\"|&quot;)"
+)
+_WEB = re.compile(r"https?://[^\s<>()]+")
 _FOLDED = re.compile(rb"\boutlineLevel=[\"'][1-9]")
 _FILTERED = re.compile(
     rb"<(?:\w+:)?autoFilter\b[^>]*\bref=[\"'][A-Z]{1,3}(\d{1,7}):[A-Z]{1,3}(\d{1,7})[\"'][^>]*>\s*"
@@ -58,7 +65,8 @@ _STRUCK_RUN = re.compile(
     rb"(<a:rPr\b[^>]*\bstrike=\"(?:sng|dbl)Strike\"[^>]*?(?:/>|>(?:(?!</a:r>).)*?</a:rPr>)\s*<a:t>)([^<]*[^<\s])",
     re.DOTALL,
 )
-_SLIDE_NUMBER = re.compile(r"<!-- Slide number: \d+ -->")  # by the converter
+_CHART_IN_3D = re.compile(rb"(</?c:(?:bar|line|pie|area))3D(?=Chart\b)")  # python-pptx knows flat ones alone
+_NOT_SHOWN = re.compile(r"<!-- Slide number: \d+ -->|^\[unsupported chart\]$", re.MULTILINE)  # by the converter
 _FENCED = re.compile(r"^(?P<indent>[ \t]*)```\n(?P<text>.*?)\n[ \t]*```$", re.M | re.S)
 _BETWEEN_STRUCK = re.compile(r"(?<=\S)~~~~(?=\S)")
 _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
@@ -83,7 +91,11 @@ _WEEKDAY = re.compile(r"(?<![ap])aaa(a?)(?![ap])", re.I)  # of a Japanese number
 _WEEKDAYS = "土日月火水木金"  # by the rest of a date's number, divided by seven
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # a character that XML cannot hold as it is: _x000D_
 _CODE = re.compile(r"(?:0|\\?-)*0")  # a number that is shown with all of its places: 0012, 150-0002
-_VANISHED = re.compile(rb"<w:r(?:\s[^>]*)?>(?:(?!</w:r>|<w:r[\s>]).)*?<w:vanish\s*/>.*?</w:r>", re.DOTALL)
+_VANISHING_STYLE = re.compile(
+    rb"<w:style\b(?=[^>]*\bw:styleId=\"([^\"]+)\")[^>]*>(?:(?!</w:style>).)*?<w:vanish\s*/>", re.DOTALL
+)
+# A run or a paragraph with a property.
+_VANISHED = rb"<w:(%b)(?:\s[^>]*)?>(?:(?!</?w:\1[\s>]).)*?<w:%b\s*/>(?:(?!<w:\1[\s>]).)*?</w:\1>"
 
 
 def _convert(
@@ -97,7 +109,13 @@ def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     parts = open_archive(data, ".docx", limits)
     date = stated_by(parts)
     parts = written_out(plainly_written(with_diagrams(parts)))
-    parts = {name: _VANISHED.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
+    styles = b"|".join(map(re.escape, _VANISHING_STYLE.findall(parts.get("word/styles.xml", b""))))
+    hiding = [
+        (b"r", b"vanish"),
+        *((kind, b'%bStyle w:val="(?:%b)"' % (kind, styles)) for kind in (b"r", b"p") if styles),
+    ]
+    for vanished in (re.compile(_VANISHED % kind, re.DOTALL) for kind in hiding):
+        parts = {name: vanished.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
     return _converted(_convert(_WordConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
 
 
@@ -132,7 +150,9 @@ def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
         if name.startswith("ppt/slides/") and not _HIDDEN_SLIDE.search(part):
             parts[name] = _SHAPE.sub(lambda shape: _of_a_kind(b"" if _is_repeated(shape[0], said) else shape[0]), part)
             parts[name] = _STRUCK_RUN.sub(rb"\1~~\2~~", parts[name])
-    markdown = _SLIDE_NUMBER.sub("", _convert(_SlidesConverter, pack(parts), ".pptx").markdown)
+        elif name.startswith("ppt/charts/"):
+            parts[name] = _CHART_IN_3D.sub(rb"\1", part)
+    markdown = _NOT_SHOWN.sub("", _convert(_SlidesConverter, pack(parts), ".pptx").markdown)
     return _converted(_BETWEEN_STRUCK.sub("", markdown)), "", stated_by(parts)
 
 
@@ -259,9 +279,13 @@ def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
         part = sheet._worksheet_path.lstrip("/")
         merged = _MergedCells(archive.get(part, b""))
         hidden_rows, hidden_columns = _hidden(archive, part)
+        links = _links(archive, part)
         rows: list[list[str]] = []
         for number, row in enumerate(sheet.iter_rows(), 1):
             cells = [_shown(cell, struck) if cell.value is not None else "" for cell in row]
+            for at, cell in enumerate(row) if links else ():
+                if cells[at].strip() and "://" not in cells[at] and (address := links.get(cell.coordinate)):
+                    cells[at] = f"[{cells[at].strip()}]({address})"
             while cells and not cells[-1]:
                 cells.pop()
             if cells:
@@ -296,6 +320,20 @@ def _hidden(archive: Mapping[str, bytes], part: str) -> tuple[set[int], set[int]
         at = {name: int(number) for name, number in _NUMBER.findall(looks)}
         columns.update(range(at.get(b"min", 1), min(at.get(b"max", 0), _LAST_COLUMN) + 1))
     return rows, columns
+
+
+def _links(archive: Mapping[str, bytes], part: str) -> dict[str, str]:
+    """The addresses on the web that cells of a sheet lead to, by cell (`C2`)."""
+    sheet, leads = archive.get(part, b""), related(archive, part)
+    links = {
+        cell.decode(): unescape(address.decode("utf-8", "replace"))
+        for cell, address in _LEADS_BY_FORMULA.findall(sheet)
+    }
+    for link in _LINKED.findall(sheet):
+        place, lead = _PLACE.search(link), _LEADS.search(link)
+        if place and lead:
+            links[place[1].decode()] = leads.get(lead[1].decode("utf-8", "replace"), ("", ""))[1]
+    return {cell: address for cell, address in links.items() if _WEB.fullmatch(address)}
 
 
 def _is_hidden(looks: bytes) -> bool:

@@ -73,11 +73,23 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     filled = filled[begin:]
     names, count = names_of_several_rows(filled)
     filled[:count] = [names] if count else []
-    if len(filled) > 1 and (names_columns(filled[0]) or _names_days(*filled)):
+    if len(filled) > 1 and (names_columns(filled[0]) or _names_days(*filled)) and _over_something(*filled):
+        above += _notes_beside(*filled)
         written = write_records(filled[0], filled[1:])
     else:
         written = Written("\n".join("- " + ", ".join(map(_one_line, filter(None, row))) for row in filled))
     return Written("\n\n".join(filter(None, ["\n".join(above), written.markdown])), written.pairs)
+
+
+def _over_something(first: Sequence[str], *rows: Sequence[str]) -> bool:
+    """Whether anything stands below a cell of the first row: no line above others that are indented by columns."""
+    return any(name and cell for row in rows for name, cell in zip(first, row, strict=False))
+
+
+def _notes_beside(first: Sequence[str], *rows: Sequence[str]) -> list[str]:
+    """Cells of the first row with a gap before and nothing below them: they name no column."""
+    used = {at for row in rows for at, cell in enumerate(row) if cell}
+    return [_one_line(cell) for at, cell in enumerate(first) if cell and at and not first[at - 1] and at not in used]
 
 
 def _title_rows(rows: Sequence[Sequence[str]]) -> int:

@@ -138,8 +138,8 @@ _WITH_HEADINGS = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".docx"
 
 
 def _readable(name: str) -> str:
-    """`docs/2024_travel-policy.pdf` → `2024 travel policy`."""
-    stem = PurePath(unquote(name).replace("\\", "/")).stem
+    """`docs/2024_travel-policy.pdf` → `2024 travel policy`; without the number that Notion puts behind a name."""
+    stem = re.sub(r"(?<=\S) [0-9a-f]{32}(?:_all)?$", "", PurePath(unquote(name).replace("\\", "/")).stem)
     return clean_line(re.sub(r"_+|(?<=\w)-+(?=\w)", " ", stem)) or clean_line(name)
 
 

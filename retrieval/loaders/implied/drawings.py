@@ -8,7 +8,7 @@ sheet).
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from html import escape
+from html import escape, unescape
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
@@ -20,7 +20,7 @@ _SHEET_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/spreadsheetD
 _RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _RELATIONSHIP = re.compile(rb"<(?:\w+:)?Relationship\b[^>]*>")
-_ATTRIBUTE = re.compile(rb"\b(Id|Type|Target)\s*=\s*[\"']([^\"']*)[\"']")
+_ATTRIBUTE = re.compile(rb"\b(Id|Type|Target|TargetMode)\s*=\s*[\"']([^\"']*)[\"']")
 _DATA = re.compile(rb"<dgm:relIds\b[^>]*\br:dm=\"([^\"]+)\"")
 _FRAME = re.compile(rb"<p:graphicFrame\b(?:(?!</?p:graphicFrame\b).)*</p:graphicFrame>", re.DOTALL)
 _PLACE = re.compile(rb"<p:xfrm\b[^>]*>(.*?)</p:xfrm>", re.DOTALL)
@@ -131,12 +131,14 @@ def _points(data: bytes) -> list[Point]:
 
 
 def related(parts: Mapping[str, bytes], name: str) -> dict[str, tuple[str, str]]:
-    """References of a part: by identifier the kind, and the name of the other part."""
+    """References of a part: by identifier the kind, and the name of the other part, or the address outside."""
     folder, file = posixpath.split(name)
     references: dict[str, tuple[str, str]] = {}
     for found in _RELATIONSHIP.findall(parts.get(f"{folder}/_rels/{file}.rels", b"")):
         said = {key.decode(): value.decode("utf-8", "replace") for key, value in _ATTRIBUTE.findall(found)}
-        target = posixpath.normpath(posixpath.join("/", folder, said.get("Target", ""))).lstrip("/")
+        target = unescape(said.get("Target", ""))
+        if said.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
         references[said.get("Id", "")] = said.get("Type", "").rsplit("/", 1)[-1], target
     return references
 

@@ -36,6 +36,9 @@ def bring_together(soup: BeautifulSoup) -> None:
     for shown in soup.find_all(string=re.compile("```")):
         if shown.find_parent("pre") is not None:
             shown.replace_with(shown.replace("```", FENCE_SHOWN))
+    for formula in soup.select('math annotation[encoding="application/x-tex"]'):
+        if drawn := formula.find_parent("math"):  # the same again, sign by sign
+            drawn.replace_with(f"${formula.get_text().strip()}$")
     _leave_out_contents(soup)
     _leave_out_links(soup)
     mark_superscripts(soup)

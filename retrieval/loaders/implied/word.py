@@ -28,6 +28,13 @@ _ALTERNATIVES = re.compile(rb"<mc:AlternateContent\b[^>]*>(.*?)</mc:AlternateCon
 _BOX = re.compile(rb"<w:txbxContent>.*?</w:txbxContent>", re.DOTALL)
 _RUBY = re.compile(rb"<w:ruby>(?:(?!</w:ruby>).)*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re.DOTALL)
 _WRAPPER = re.compile(rb"</?w:(?:fldSimple|moveTo|customXml|dir|bdo)(?:\s[^>]*)?>")
+_ADDRESS = re.compile(rb"(<w:instrText\b[^>]*>\s*HYPERLINK)\s+(\"|&quot;)([^\"<]*?)\2[^<]*")
+_FIELD = re.compile(
+    rb"<w:r\b[^>]*>(?:(?!</w:r>).)*?\bw:fldCharType=\"begin\"(?:(?!\"(?:begin|separate)\").)*?\"end\".*?</w:r>",
+    re.DOTALL,
+)
+_INSTRUCTION = re.compile(rb"<w:instrText\b[^>]*>([^<]*)")
+_OVER_EACH_OTHER = re.compile(rb"\s*eq\s.*\\o\b.*,([^,()]+)\)\s*", re.I)
 _IMAGE = re.compile(rb"<Relationship\b[^>]*/image\"[^>]*>")
 _ID = re.compile(rb"\bId=\"[^\"]*\"")
 _BLIP = re.compile(rb"(<a:blip\b(?![^>]*\br:embed=)[^>]*?)\br:link(?==)")
@@ -81,16 +88,24 @@ def written_out(parts: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def plainly_written(parts: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The parts of a docx in which words stand without the readings above them (ruby), and not in elements of which its
-    converter reads nothing (a simple field, what was moved while changes were tracked). Pictures refer to an empty one:
-    those that are not in the file itself, but on the web or nowhere, would be opened."""
+    """The parts of a docx in which words stand without the readings above them (ruby) and the circles around them, and
+    not in elements of which its converter reads nothing (a simple field, what was moved while changes were tracked).
+    Pictures refer to an empty one: those that are not in the file itself, but on the web or nowhere, would be opened.
+    Fields that are links have an address alone: the converter takes what is shown over a link for more of it."""
     changed = {**parts, f"word/{_NO_IMAGE}": b""}
     for name, part in parts.items():
         if name.startswith("word/_rels/"):
             changed[name] = _IMAGE.sub(_nowhere, part)
         elif name.startswith("word/"):
-            changed[name] = _BLIP.sub(rb"\1r:embed", _WRAPPER.sub(b"", _RUBY.sub(rb"\1", part)))
+            plain = _ADDRESS.sub(rb'\1 "\3"', _WRAPPER.sub(b"", _RUBY.sub(rb"\1", part)))
+            changed[name] = _BLIP.sub(rb"\1r:embed", _FIELD.sub(_word_within, plain))
     return changed
+
+
+def _word_within(field: re.Match[bytes]) -> bytes:
+    """A run of what Word draws in a circle or under its reading, one sign over the other: a field without a text."""
+    word = _OVER_EACH_OTHER.fullmatch(b"".join(_INSTRUCTION.findall(field[0])))
+    return b"<w:r><w:t>%b</w:t></w:r>" % word[1] if word else field[0]
 
 
 def _nowhere(image: re.Match[bytes]) -> bytes:

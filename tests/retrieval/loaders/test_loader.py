@@ -11,6 +11,8 @@ import pptx
 import pytest
 import pytest_asyncio
 from PIL import Image
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 from pptx.enum.dml import MSO_THEME_COLOR
 from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
 from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
@@ -132,6 +134,7 @@ async def test_plain_text_and_titles_from_names(loader: Loader) -> None:
     )
     assert document == Document("docs/2026_travel-policy.txt", "出張は\n申請制です。", "2026 travel policy")
     assert (await loader.load("%E5%87%BA%E5%BC%B5.txt", b"text")).title == "出張"
+    assert (await loader.load(f"社員 名簿 {'0a' * 16}_all.csv", b"text")).title == "社員 名簿"  # by Notion
 
 
 async def test_web_page(loader: Loader) -> None:
@@ -342,6 +345,29 @@ async def test_what_is_struck_out_on_a_slide_is_marked_so(loader: Loader) -> Non
     file = io.BytesIO()
     deck.save(file)
     assert (await loader.load("a.pptx", file.getvalue())).markdown == "# Leave\n入社日に~~10日~~12日"
+
+
+async def test_a_chart_that_is_drawn_in_space_has_its_numbers(loader: Loader) -> None:
+    deck, numbers = pptx.Presentation(), CategoryChartData()
+    numbers.categories = ["Q1", "Q2"]
+    numbers.add_series("売上", (10, 20))
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9_000, 9_000, numbers)
+    slide.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "As planned"
+    file = io.BytesIO()
+    deck.save(file)
+
+    def drawn_as(kind: bytes) -> bytes:
+        changed = io.BytesIO()
+        with zipfile.ZipFile(file) as before, zipfile.ZipFile(changed, "w") as after:
+            for name in before.namelist():
+                after.writestr(name, before.read(name).replace(b"c:barChart", b"c:" + kind))
+        return changed.getvalue()
+
+    flat = (await loader.load("a.pptx", file.getvalue())).markdown
+    assert "| Q2 | 20.0 |" in flat
+    assert (await loader.load("a.pptx", drawn_as(b"bar3DChart"))).markdown == flat
+    assert (await loader.load("a.pptx", drawn_as(b"surfaceChart"))).markdown == "As planned"
 
 
 async def test_a_hidden_slide_is_not_read_nor_are_its_notes(loader: Loader) -> None:

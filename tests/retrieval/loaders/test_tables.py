@@ -11,6 +11,7 @@ import openpyxl  # type: ignore[import-untyped]
 import pytest
 from openpyxl.styles import Font  # type: ignore[import-untyped]
 from openpyxl.worksheet.filters import AutoFilter  # type: ignore[import-untyped]
+from openpyxl.worksheet.hyperlink import Hyperlink  # type: ignore[import-untyped]
 from openpyxl.worksheet.table import Table  # type: ignore[import-untyped]
 from openpyxl.worksheet.worksheet import Worksheet  # type: ignore[import-untyped]
 
@@ -236,6 +237,16 @@ def test_lines_above_a_table_name_no_columns_of_it() -> None:
     assert write_sheet([["Plan", "Fee"], [], ["A", "1000"]]).markdown == "- Plan: A, Fee: 1000"
 
 
+def test_lines_that_are_indented_by_columns_are_all_read() -> None:
+    rows = [["休暇規程"], ["", "第1条 日数"], [], ["", "", "年次有給休暇は20日とする。"]]
+    assert write_sheet(rows).markdown == "- 休暇規程\n- 第1条 日数\n- 年次有給休暇は20日とする。"
+
+
+def test_a_note_beside_the_names_of_columns_is_read_and_a_name_of_an_empty_column_is_no_line() -> None:
+    told = table("品名,価格,備考,,※価格は税込です\nペン,100\n").markdown
+    assert told == "※価格は税込です\n\n- 品名: ペン, 価格: 100"
+
+
 # -- xlsx ------------------------------------------------------------------------------------------------------------
 
 
@@ -336,6 +347,26 @@ def test_numbers_have_their_units_and_durations_are_hours() -> None:
     book.save(file)
     lines = read_workbook(file.getvalue(), LIMITS)[0].markdown.splitlines()[2:]
     assert lines == [f"- {shown}" for _, _, shown in cells]
+
+
+def test_a_cell_that_leads_to_the_web_has_its_address_and_one_that_leads_into_the_book_has_none() -> None:
+    book = openpyxl.Workbook()
+    for row in (["名称", "メモ"], ["経費精算", "社内"], ["手引き", "別表"], ["https://example.com/a", "B&C"]):
+        book.active.append(row)
+    book.active["A2"].hyperlink = "https://example.com/expense?a=1&b=2"
+    book.active["A4"].hyperlink = "https://example.com/a"
+    book.active["B2"].hyperlink = "mailto:a@example.com"
+    book.active["B3"].hyperlink = Hyperlink(ref="B3", location="Sheet!A1")
+    file = io.BytesIO()
+    book.save(file)
+    cell = re.compile(rb'(<c r="A3" t=)"inlineStr"><is><t>(.*?)</t></is>')
+    formula = rb'\1"str"><f>HYPERLINK("https://example.com/guide?a&amp;b","x")</f><v>\2</v>'
+    data = rewritten(file.getvalue(), lambda name, part: cell.sub(formula, part))
+    assert read_workbook(data, LIMITS)[0].markdown.splitlines()[2:] == [
+        "- 名称: [経費精算](https://example.com/expense?a=1&b=2), メモ: 社内",
+        "- 名称: [手引き](https://example.com/guide?a&b), メモ: 別表",
+        "- 名称: https://example.com/a, メモ: B&C",
+    ]
 
 
 def test_what_is_struck_out_in_a_sheet_is_marked_so() -> None:

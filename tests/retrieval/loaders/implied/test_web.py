@@ -101,6 +101,37 @@ def test_a_raised_figure_is_no_digit_of_the_number_before_it() -> None:
     assert text("<p>10<sup>6</sup> files, the 1<sup>st</sup> of 5 m<sup>2</sup></p>") == "10⁶ files, the 1st of 5 m²"
 
 
+def test_a_formula_is_read_once() -> None:
+    drawn = "<math><semantics><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow>{}</semantics></math>"
+    katex = drawn.format('<annotation encoding="application/x-tex">a+b</annotation>')
+    shown = '<span class="katex-html" aria-hidden="true">a+b</span>'
+    assert text(f'<p>It is <span class="katex">{katex}{shown}</span>.</p>') == "It is $a+b$."
+    assert text(f"<p>It is {drawn.format('')}.</p>") == "It is a+b."
+
+
+def test_remarks_that_authors_made_are_no_part_of_what_word_and_google_docs_save() -> None:
+    word = (
+        "<p class=MsoTitle>Travel</p><p>Paid.<span class=MsoCommentReference><a href='#_msocom_1'>[A1]</a></span></p>"
+        "<div style='mso-element:comment-list'><div style='mso-element:comment'><p>Not agreed!</p></div></div>"
+    )
+    google = (
+        '<div class="doc-content"><p class="title">Travel</p><p>Paid.<sup><a href="#cmnt1" id="cmnt_ref1">[a]</a></sup></p>'
+        '<div><p><a href="#cmnt_ref1" id="cmnt1">[a]</a>Not agreed!</p><p>Ask Ben.</p></div></div>'
+    )
+    assert text(word) == text(google) == "# Travel\n\nPaid."
+
+
+def test_links_and_tables_are_those_that_google_was_given() -> None:
+    redirect = "https://www.google.com/url?q=https://example.com/form?a%3D1&amp;sa=D&amp;ust=1&amp;usg=x"
+    assert text(f'<p><a href="{redirect}">Form</a></p>') == "[Form](https://example.com/form?a=1)"
+    rows = "".join(
+        f'<tr><th class="row-headers-background">{at}</th><td>{name}</td><td>{fee}</td><td>x</td></tr>'
+        for at, (name, fee) in enumerate((("Plan", "Fee"), ("A", "100"), ("B", "200")), 1)
+    )
+    sheet = f'<table class="waffle"><thead><tr><th></th><th>A</th><th>B</th><th>C</th></tr></thead>{rows}</table>'
+    assert "1 |" not in text(sheet) and "| A | 100 | x |" in text(sheet)
+
+
 def test_a_list_of_the_headings_is_left_out_and_one_of_something_else_is_not() -> None:
     links = '<li><a href="#a">1 Fees</a></li><li><a href="#b">Depth</a></li>'
     headings = '<h2 id="a">Fees<a href="#a">#</a></h2><p>£110</p><h2 id="b">Depth</h2><p>11 m</p>'
@@ -115,6 +146,8 @@ def test_a_list_of_the_headings_is_left_out_and_one_of_something_else_is_not() -
         '<p>Last updated: <time datetime="2026-02-03T10:00:00Z"></time></p>',
         "<footer><ul><li>This page was last edited on 3 February 2026, at 08:12.</li></ul></footer>",
         "<div>最終更新日：2026年2月3日</div>",
+        "<div>Created by <i>Ben</i>, last modified by <i> Aki Mori</i> on Feb 03, 2026</div>",
+        "<table><tr><th>最終更新日時</th><td><time>@2026年2月3日 9:12</time></td></tr></table>",
         '<small><span title="最終更新日"><svg><path d="M0"></path></svg></span>\n<span>2026年2月3日</span></small>',
     ],
 )

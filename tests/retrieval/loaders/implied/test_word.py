@@ -20,6 +20,7 @@ WP = (
     f'xmlns:wp="{OFFICE}/drawingml/2006/wordprocessingDrawing" xmlns:a="{OFFICE}/drawingml/2006/main"'
     f' xmlns:pic="{OFFICE}/drawingml/2006/picture" xmlns:r="{OFFICE}/officeDocument/2006/relationships"'
 )
+FORM = "[form](https://example.com/a?b=1&c=2)"
 CLAUSES = (("decimal", "第%1条"), ("decimalFullWidth", "%2"), ("iroha", "（%3）"))
 
 
@@ -177,6 +178,39 @@ def test_a_reading_above_a_word_is_no_part_of_it() -> None:
     ruby = "<w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby>"
     word.add_paragraph("本社は")._p.append(parse_xml(f"<w:r {W}>{ruby}<w:t>都</w:t></w:r>"))
     assert read(word) == "本社は東京都"
+
+
+def field(*instructions: str, shown: str = "") -> str:
+    parts = "".join(f"<w:r><w:instrText>{part}</w:instrText></w:r>" for part in instructions)
+    shown = shown and f'<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>{shown}</w:t></w:r>'
+    return f'<w:r><w:fldChar w:fldCharType="begin"/></w:r>{parts}{shown}<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (field(' HYPERLINK "https://example.com/a?b=1&amp;c=2" \\o "The form" ', shown="form"), FORM),
+        (field("HYPERLINK  &quot;https://example.com/a?b=1&amp;c=2&quot;", shown="form"), FORM),
+        (field("eq \\o\\ac(", "○", ",21)"), "21"),
+        (field('EQ \\* jc2 \\* "Font:ＭＳ 明朝" \\o\\ad(\\s\\up 9(', "たかさき", "),髙﨑)"), "髙﨑"),
+        (field(" PAGE ", shown="3") + field("EQ \\f(1,2)") + field("REF a", shown="第2条"), "3第2条"),
+    ],
+)
+def test_a_field_shows_what_its_reader_sees(fields: str, told: str) -> None:
+    word = docx.Document()
+    word.element.body.insert(0, parse_xml(f"<w:p {W}><w:r><w:t>See: </w:t></w:r>{fields}</w:p>"))
+    assert read(word) == f"See: {told}"
+
+
+def test_what_a_style_hides_is_not_read() -> None:
+    word = docx.Document()
+    for name, kind in (("Remark", WD_STYLE_TYPE.CHARACTER), ("Guidance", WD_STYLE_TYPE.PARAGRAPH)):
+        word.styles.add_style(name, kind).font.hidden = True
+    word.add_paragraph("Fill this in.", style="Guidance")
+    word.add_paragraph("23 days").add_run(", not agreed", style="Remark")
+    box = "<w:pict><w:txbxContent><w:p><w:r><w:t>Box</w:t></w:r></w:p></w:txbxContent></w:pict>"
+    word.add_paragraph(style="Guidance")._p.append(parse_xml(f"<w:r {W}><w:rPr><w:vanish/></w:rPr>{box}</w:r>"))
+    assert read(word) == "23 days\n\nBox"  # a box is no part of the line that it hangs on
 
 
 @pytest.mark.parametrize("refers", ["r:embed", "r:link"])
