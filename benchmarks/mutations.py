@@ -992,6 +992,18 @@ MUTATIONS = (
         ("tests/agent/grounding/test_check.py",),
     ),
     Mutation(
+        "citation check: what stands in the passage is its own",
+        "agent/grounding/check.py",
+        ("        if missing and not self._quoted(claim, sources):\n", "        if missing:\n"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: half a number is not what stands there",
+        "agent/grounding/evidence.py",
+        ('rf"(?<![\\d.,]){re.escape(sentence)}(?![.,]?\\d)"', "re.escape(sentence)"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
         "citation check: what is left out is told",
         "agent/grounding/check.py",
         ("    if removed:\n        written +=", "    if False:\n        written +="),

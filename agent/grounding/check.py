@@ -253,7 +253,7 @@ class _Checker:
         for source in sources:
             missing = source.lacks(missing)
         missing = [f for f in missing if not self._asks(f) and not any(each.spells(f) for each in sources)]
-        if missing:
+        if missing and not self._quoted(claim, sources):
             held = [fact for fact in claim.facts if fact not in missing]
             earlier = [fact for each in before if each.kept for fact in each.facts]
             asked, theirs, plain = facts(self._question), [each.figures for each in sources], claim.sentence.plain
@@ -272,6 +272,10 @@ class _Checker:
         alike = [each for each in sources if each.language == claim.language]
         strange = [name for name in self._strange_names(claim, sources) if name.kind != "loose"] if alike else []
         return self._said(_NAME, strange[0].text) if strange else ""
+
+    @staticmethod
+    def _quoted(claim: Claim, sources: Sequence[Evidence]) -> bool:
+        return any(each.quotes(claim.sentence.plain) for each in sources)
 
     def _asks(self, fact: Fact) -> bool:
         """Whether the question has the number, in whatever unit: "8" of "8 pm"."""
@@ -295,7 +299,8 @@ class _Checker:
         if verdict == "not_stated":
             return self._said(_NOT_STATED), True
         missing = [fact for fact in claim.facts if not any(each.figures.hold(fact) for each in sources)]
-        if verdict == "entailed" or (not missing and any(each.says(plain) for each in sources)):
+        said = any(each.says(plain) for each in sources)
+        if verdict == "entailed" or (said and (not missing or self._quoted(claim, sources))):
             return "", False
         alike = [each for each in sources if each.language == claim.language]
         strange = self._strange_names(claim, sources)

@@ -23,6 +23,7 @@ from retrieval.types import Hit, Passage
 
 QUOTE = 300  # characters
 WINDOW = 500  # and of what a judge reads
+_FEWEST = 8  # letters, or signs, that are no accident
 _HELD, _WORDS, _VERBATIM = 2.0, 3.0, 5.0  # what a figure, all words and every letter of a claim support it
 _MARGIN = 0.5  # by which a neighbour has to support a claim better than the passage itself, to be quoted
 _WORDY = re.compile(r"\d{0,3}[A-Z][a-z]{3,}\d{0,3}")  # a word that happens to have a number: 1Password
@@ -69,7 +70,11 @@ class Evidence:
         self._head = " / ".join(
             part for part in (p.document, p.title, *p.headings, p.question or "", p.updated) if part
         )
-        self.text = "\n".join([self._head, *(each.text for each in self.passages)])
+
+    @cached_property
+    def text(self) -> str:
+        """As it is read: 「8時」 at the end of a line goes on with 「間」."""
+        return "\n".join([self._head, *(sentences_of(each.text)[0] for each in self.passages)])
 
     @cached_property
     def language(self) -> Language:
@@ -97,6 +102,11 @@ class Evidence:
         return frozenset(squeeze(unit.text) for unit in read if unit.kind == "row")
 
     @cached_property
+    def _said(self) -> tuple[str, ...]:
+        """The passages as they are read out, in one line."""
+        return tuple(" ".join(clean(sentences_of(each.text)[0]).split()) for each in self.passages)
+
+    @cached_property
     def addresses(self) -> set[str]:
         own = {each.url for each in self.passages if each.url}
         return own.union(addresses(self._head), *(addresses(each.text) for each in self.passages))
@@ -106,7 +116,13 @@ class Evidence:
     def says(self, sentence: str) -> bool:
         """Whether the passage has the sentence word for word."""
         said = squeeze(sentence)
-        return len(said) >= 8 and (said in self.squeezed or said in self._rows)
+        return len(said) >= _FEWEST and (said in self.squeezed or said in self._rows)
+
+    def quotes(self, sentence: str) -> bool:
+        """Whether the passage has the sentence sign for sign, its numbers whole: however they are read in the lines
+        around it, they are its own."""
+        whole = rf"(?<![\d.,]){re.escape(sentence)}(?![.,]?\d)"
+        return len(sentence) >= _FEWEST and any(re.search(whole, each) for each in self._said)
 
     def lacks(self, facts: Iterable[Fact]) -> list[Fact]:
         """Those of a claim's numbers that the passage does not have."""

@@ -169,8 +169,9 @@ _YEAR_MONTH = re.compile(r"(?<!\d)(?P<y>\d{4})(?:年\s?(?P<m>\d{1,2})月|[-/](?P
 _MONTH_DAY = re.compile(r"(?<!\d)(?P<m>\d{1,2})月(?P<d>\d{1,2})日?(?:\s?(?:から|[〜~～–-])\s?(?P<d2>\d{1,2})日)?")
 _MONTH_JA = re.compile(r"(?<![\dかヶカヵ箇ケ個])(?P<m>1[0-2]|0?[1-9])月(?![間曜])")
 _US_DATE = re.compile(r"(?<![\d/.])(?P<m>\d{1,2})/(?P<d>\d{1,2})(?:/(?P<y>\d{4}))?(?![\d/])")
-_NAMED_DATE = re.compile(
-    rf"\b{_MONTH}\s?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:)(?:\s?[–~-]\s?(?P<d2>\d{{1,2}})(?!\d))?(?:,?\s(?P<y>\d{{4}}))?"
+_NAMED_DATE = re.compile(  # not in "by 31 March. 2.3 Days"
+    rf"(?<![^:\d]\d )(?<![^:\d]\d\d )\b{_MONTH}\s?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:|\.\d)"
+    r"(?:\s?[–~-]\s?(?P<d2>\d{1,2})(?!\d))?(?:,?\s(?P<y>\d{4}))?"
 )
 _DAY_NAMED = re.compile(rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?{_MONTH}(?:,?\s(?P<y>\d{{4}}))?")
 _NAMED_MONTH = re.compile(rf"\b{_MONTH}(?:,?\s(?P<y>\d{{4}}))?")

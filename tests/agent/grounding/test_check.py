@@ -57,6 +57,26 @@ def test_the_two_halves_of_a_but(source: Hit, true: str, false: str) -> None:
     assert [each.sentence for each in checked(f"{false} [1]", source).objections] == [false]
 
 
+CLAUSES = hit("**Leave**\nDays are used by 31st March.\n3 Up to 10 of them are bought. There are 12,500 of them.")
+
+
+@pytest.mark.parametrize("said", ["Days are used by 31st March.", "3 Up to 10 of them are bought."])
+def test_what_stands_there_sign_for_sign_is_not_left_out_however_its_numbers_are_read(said: str) -> None:
+    assert checked(f"The page says:\n\n> {said} [1]", CLAUSES, language="en").removed == ()
+
+
+@pytest.mark.parametrize("said", ["500 of them", "There are 12", "There are 12,50"])
+def test_half_a_number_of_it_is_not_what_stands_there(said: str) -> None:
+    assert checked(f"{said} [1]", CLAUSES, language="en").removed == (said,)
+
+
+def test_a_number_is_read_with_what_the_next_line_goes_on_with() -> None:
+    page = hit(
+        "航空機は普通席とする。ただし、出発から到着までの飛行の時間が8時\n間を超えるときは、部長の許可を得て別の席に変えることができる。"
+    )
+    assert checked("8時間を超えるときは席を変えられます。[1]", page).objections == ()
+
+
 def test_a_quoted_row_of_a_table_says_what_it_says() -> None:
     billings = [f"{period} billing {what}" for period in ("Monthly", "Annual") for what in ("price", "minimum seats")]
     names = ("Plan", *billings)

@@ -108,6 +108,8 @@ SAME = (
     ("30 days", "返品はcare@shop.exampleへ30日以内に"),
     ("朝8時半", "朝八時三十分までに出す"),
     ("the 3rd Monday", "毎月第1・第3月曜日"),
+    ("by 31 March", "used by 31 March.\n2.3 Employees may buy 5 days."),
+    ("by 31 March", "used by 31 March. 2 weeks later they lapse."),
 )
 
 OTHER = (
