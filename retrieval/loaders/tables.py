@@ -21,6 +21,7 @@ _OF_A_MONTH = re.compile(r"(?:\d{4}[-/])?(?:\d{1,2}[-/])?\d{1,2}")
 _FEWEST_DAYS = 3
 _MOST_TITLE_LINES = 2
 _LONGEST_NAME = 60  # of a column; longer cells are values
+_NOTE = re.compile(r"\W.+|.+[。．.!！?？]")  # "※ 10月に改定", 「■ 本社」 or a sentence, alone in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ def write_records(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Writte
             pairs.append(QAPair(cells.pop(question).strip(), cells.pop(answer).strip()))
             rest = _described(names, cells)
             blocks.append(f"Q: {pairs[-1].question}\nA: {pairs[-1].answer}\n" + (f"{rest}\n" if rest else ""))
+        elif note := _note(names, row):
+            blocks.append(f"\n{note}\n")
         elif described := _described(names, cells):
             blocks.append(f"- {described}")
     return Written("\n".join(blocks).strip("\n"), tuple(pairs))
@@ -205,6 +208,12 @@ def _is_value(cell: str) -> bool:
 def _column(names: Sequence[str], known: frozenset[str]) -> int | None:
     plain = ("".join(unicodedata.normalize("NFKC", name).casefold().split()).strip(":.*") for name in names)
     return next((at for at, name in enumerate(plain) if name in known), None)
+
+
+def _note(names: Sequence[str], row: Sequence[str]) -> str:
+    """What stands alone in the first cell of a row and is nothing that its column is called; else empty."""
+    said = _one_line(row[0]) if sum(map(bool, names)) > 2 and not any(row[1:]) else ""
+    return said if _NOTE.fullmatch(said) and _LETTER.search(said) else ""
 
 
 def _described(names: Sequence[str], cells: dict[int, str]) -> str:

@@ -64,6 +64,18 @@ def test_several_rows_of_names_are_one(names: str, row: str, line: str) -> None:
     assert table(f"{names}\n{row}\n").markdown == f"- {line}"
 
 
+@pytest.mark.parametrize("note", ["※ 10月に改定。", "■ 支店", "Prices change on the 1st of each month; last: 6.8%."])
+def test_a_note_in_the_first_cell_of_a_row_is_nothing_of_its_column(note: str) -> None:
+    written = table(f"型番,価格,納期\nMP-1,100,即納\n{note},,\nMP-2,200,2週\n").markdown
+    assert written == f"- 型番: MP-1, 価格: 100, 納期: 即納\n\n{note}\n\n- 型番: MP-2, 価格: 200, 納期: 2週"
+
+
+def test_the_first_of_its_values_alone_is_no_note() -> None:
+    assert table("名前,内線,携帯\n佐藤太郎,,\n").markdown == "- 名前: 佐藤太郎"
+    assert table("品名,説明\n（ペン）,\n").markdown == "- 品名: （ペン）"
+    assert table("増減,内線,携帯\n-5,,\n").markdown == "- 増減: -5"
+
+
 @pytest.mark.parametrize("days", ["2026-12-01,2026-12-02,2026-12-03", "12/1,12/2,12/3", "1,2,3"])
 def test_days_over_what_is_no_day_name_the_columns(days: str) -> None:
     first, second, third = days.split(",")
