@@ -32,7 +32,7 @@ _QUOTE_MARK = re.compile(r"^(?:\s*>)+ ?")
 _EMPTY_QUOTE = re.compile(r"(?:\s*>)+\s*")
 _FORMS = {  # of lines that stand for themselves in what Markdown takes for one paragraph
     "heading": re.compile(  # of Japanese regulations and mails: 「第3条（試用期間）」, 「■返品」, 「【契約プラン】」
-        r"^\s*(?:(?:第\s?[\d〇一二三四五六七八九十百]{1,4}\s?[章節条]|附\s?則)"
+        r"^\s*(?:(?:第\s?[\d〇一二三四五六七八九十百]{1,4}\s?[章節条]|附\s?則|別表(?:第?\s?\d{1,2})?)"
         r"(?:\s*[（(][^（）()。]{1,40}[)）]|[ \u3000][^（()。\d]{1,30})?"
         r"|[■◆□◇▼▽]\s*[^\s。：:\d][^。：:\d]{0,30}|【[^【】。：:\d]{1,30}】)\s*$"
     ),
@@ -82,13 +82,14 @@ _POINTS_ELSEWHERE = re.compile(
 _BOLD_LINE = re.compile(r"(\*\*|__)(?![\s*_])(?:(?!\1).){1,60}(?<![.。!！\s])\1[:：]?\s*")  # and no whole sentence
 _OPENS = re.compile(r"[:：?？][\s*_]*$")  # over more of its paragraph, which may go on from it otherwise
 _COMMAND_LINE = re.compile(r"\s*`[^`\n]*[ $./-][^`\n]*`\s*")
-_OF_CHAPTER = re.compile(r"\s*(?:第[^条]*[章節]|附)")
+_OF_CHAPTER = re.compile(r"\s*(?:第[^条]*[章節]|[附別])")
 _AROUND = ":： \u3000■◆□◇▼▽【】"  # a heading
 _BOX = re.compile(r"^\[([ xX])\](?=\s)")
 _COLUMNS = re.compile(r"\S(?:[ \u3000]{2,}|\t+)\S")  # set apart by spaces
 _WIDE = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _RECORD = re.compile(r"([^,:：。]{1,60}): [^。]*?, [^,:：。]{1,60}: ")
 _LABELLED = re.compile(r"^[^:：。.]{1,24}(?:：|: )\s*\S")
+_TIMED = re.compile(r"^\W{0,2}(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}:\d{2})\b")  # of a log, or a chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +377,8 @@ def _runs_on(before: str, after: str, margin: int) -> bool:
     if after.startswith(": "):  # what the term before it means
         return True
     if sentences(f"{before} A")[-1] == "A":  # it has ended, and not with an abbreviation
+        return False
+    if _TIMED.match(before) and _TIMED.match(after):
         return False
     if re.match(r"[a-z\[]", after) and not before.endswith((":", "：")):
         return True

@@ -235,6 +235,24 @@ MUTATIONS = (
         ("tests/retrieval/test_centring.py::test_a_language_has_no_lead_over_the_other",),
     ),
     Mutation(
+        "extractive: a code is more than its number",
+        "agent/extractive/index.py",
+        ("    if not all(map(figures(told).hold, codes)):\n", "    if False:\n"),
+        ("tests/agent/extractive/test_model.py",),
+    ),
+    Mutation(
+        "extractive: a row of a page of another year",
+        "agent/extractive/wanted.py",
+        ("figures(own if another else text)", "figures(text)"),
+        ("tests/agent/extractive/test_model.py",),
+    ),
+    Mutation(
+        "PDF: a table in one of two columns stays where it is read",
+        "retrieval/loaders/pdf.py",
+        ("    if any(_in_column(within, size, table.bbox) for table, _ in tables):\n", "    if False:\n"),
+        ("tests/retrieval/loaders/test_pdf.py",),
+    ),
+    Mutation(
         "extractive: lines of another section stand under its heading",
         "agent/extractive/index.py",
         ("groupby(excerpt.lines, key=lambda line: line[1].headings)", "[(excerpt.lines[0][1].headings, excerpt.lines)]"),

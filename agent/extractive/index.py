@@ -9,7 +9,7 @@ from itertools import chain, groupby
 
 from agent.extractive.excerpts import LONGEST, Excerpt
 from agent.grounding.entities import Name, mentions, names
-from agent.grounding.quantities import squeeze
+from agent.grounding.quantities import facts, figures, squeeze
 from agent.routing.patterns import words
 from agent.segmentation import Unit
 from retrieval.i18n import Language, Text
@@ -134,10 +134,13 @@ def _names_in(question: str) -> tuple[Name, ...]:
 
 
 def _of_that_number(question: str, passage: Passage) -> bool:
-    """Whether each year, version and number of a thing that the question names stands in the passage. What answers
-    another question answers none of another day or amount either: there any number has to."""
+    """Whether each year, version, code (P-17) and number of a thing that the question names stands in the passage. What
+    answers another question answers none of another day or amount either: there any number has to."""
     parts = (passage.document, passage.title, *passage.headings, passage.question or "", passage.text)
     told, asked = (unicodedata.normalize("NFKC", text) for text in ("\n".join(parts), question))
+    codes = (fact for fact in facts(asked) if any(atom.startswith("id:") for atom in fact.any_of))
+    if not all(map(figures(told).hold, codes)):
+        return False
     named = _NUMBER.findall(asked) if passage.question else chain.from_iterable(_NUMBERED.findall(asked))
     return set(_NUMBER.findall(told)).issuperset(filter(None, named)) and _ordinals(told) >= _ordinals(asked)
 

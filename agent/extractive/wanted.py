@@ -18,6 +18,7 @@ from agent.routing.patterns import words
 from agent.segmentation import Unit
 from retrieval.text import normalise
 
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _SOME = 0.4  # of the words that a question is about
 
 Has = Callable[[str], bool]
@@ -76,13 +77,17 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: boo
         """Prose of its section: what another one says is of another table, though its rows may be called the same."""
         return (line.text for line in prose if row.headings[: len(line.headings)] == line.headings)
 
-    texts = (" ".join((place, *around(row), *row.headings, row.text)) for row in rows)
     named = facts(question)
+    years = {*_YEAR.findall(place)}
+    another = bool(years) and years.isdisjoint(_YEAR.findall(question))  # the page's
 
-    def told(text: str) -> bool:
-        return subjects.issubset(encoder.query(text)[0].indices) and all(map(figures(text).hold, named))
+    def told(row: Unit) -> bool:
+        own = " ".join((place, *row.headings, row.text))
+        text = " ".join((*around(row), own))
+        there = figures(own if another else text)
+        return subjects.issubset(encoder.query(text)[0].indices) and all(map(there.hold, named))
 
-    return any(map(told, texts)) if rows else not needed
+    return any(map(told, rows)) if rows else not needed
 
 
 def _asks_what_is_not(asked: str) -> bool:

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from retrieval.loaders.dates import stated
 from retrieval.text import HTML_BLOCKS, HTML_TAGS
@@ -70,6 +71,13 @@ _GIVEN = re.compile(r"(?<![\w-])(\w+)=(?:\"([^\"]*)\"|'([^']*)'|\{[\"'`]([^\"'`{
 _NAMES, _TELLS = ("label", "title", "heading"), ("description", "caption", "summary", "alt")  # what readers are shown
 _TAG = re.compile(r"</?(?P<name>[A-Za-z][A-Za-z0-9]*)(?:\s[^<>]*)?/?>")
 _HEADING_MARK = re.compile(r"#{1,6}\s")
+_NUMBERED = re.compile(r"(\d{1,2})(?:[.．][ \u3000]*|[ \u3000]+)(?!\d)(?=.*[^\W\d_])\S.{0,39}(?<![。．.、,;；:：!?])")
+_ARTICLE = re.compile(
+    r"(?:第\s?[\d〇一二三四五六七八九十百]{1,4}\s?([章節条])|附\s?則|別表(?:第?\s?\d{1,2})?)"
+    r"(?:\s*[（(][^（）()。]{1,40}[)）]|[ \u3000][^（()。\d]{1,30})?"
+)
+_LEVELS = {"章": 2, "節": 3, "条": 4}
+_FEWEST_NUMBERED = 3
 
 
 def front_matter(text: str) -> tuple[str, str, str]:
@@ -87,6 +95,29 @@ def first_heading(text: str) -> str:
     """The words of the first heading outside code, `""` if there is none."""
     found = _HEADING.search(_CODE.sub(lambda code: "" if code["fence"] else code.group(), text))
     return plain(found["atx"] or found["setext"] or "") if found else ""
+
+
+def with_headings(text: str) -> str:
+    """Text of a file that has no marks for them, its headings marked: 「第3条（試用期間）」, and "2 Leave" where there
+    are no others and such lines count on from 1 with something under each."""
+    lines = text.split("\n")
+    said = [at for at, line in enumerate(lines) if line.strip()]
+    numbered: list[int] = []
+    if not _HEADING.search(text):
+        for at, below in pairwise(said):
+            found, following = (_NUMBERED.fullmatch(lines[place].strip()) for place in (at, below))
+            if (
+                found
+                and int(found[1]) == len(numbered) + 1
+                and not (following and int(following[1]) == int(found[1]) + 1)
+            ):
+                numbered.append(at)
+    for at in numbered if len(numbered) >= _FEWEST_NUMBERED else ():
+        lines[at] = f"\n## {lines[at].strip()}\n"
+    for at in said:
+        if article := _ARTICLE.fullmatch(lines[at].strip()):
+            lines[at] = f"\n{'#' * _LEVELS.get(article[1] or '', 2)} {lines[at].strip()}\n"
+    return "\n".join(lines)
 
 
 def plain(line: str) -> str:

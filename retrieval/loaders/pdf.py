@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import islice, pairwise, permutations
+from itertools import islice, pairwise, permutations, takewhile
 
 import pdfplumber
 import pypdfium2  # type: ignore[import-untyped]
@@ -48,6 +48,12 @@ _BRIM_FULL = 0.95  # before a capital letter, which may begin a heading
 _NARROWEST = 44  # columns: receipts, forms and lists of names have shorter lines that stand alone
 _REPEATED = 0.6  # of the pages carry it at the same edge: a running head or foot
 _FEWEST_PAGES = 3
+_MOST_RUNNING = 2  # lines at an edge
+_PAGE_NUMBER = re.compile(
+    r"[-–—]\s?(\d{1,4})\s?[-–—]|(?:page|p\.)\s?(\d{1,4})(?:\s?(?:of|/)\s?(\d{1,4}))?"
+    r"|(\d{1,4})\s?/\s?(\d{1,4})|(\d{1,4})\s?(?:ページ|頁)",
+    re.IGNORECASE,
+)
 
 
 def reflow(pages: Sequence[str]) -> str:
@@ -100,8 +106,9 @@ def _joined(line: str, following: str, known: set[str]) -> str:
         tail = re.match(r"[^\W\d_]+", following)
         whole = f"{cut['head']}-{tail.group() if tail else ''}"
         return line + following if whole in known else line[:-1] + following
-    space = "" if _JAPANESE_END.search(line) and _JAPANESE_START.match(following) else " "
-    return f"{line}{space}{following}"
+    ends, begins = _JAPANESE_END.search(line), _JAPANESE_START.match(following)
+    together = (ends and (begins or following[:1].isdigit())) or (begins and line[-1:].isdigit())
+    return f"{line}{'' if together else ' '}{following}"
 
 
 def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
@@ -109,17 +116,19 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
     a table may do as well. Of the first page the head stays, and of the last the foot: what only they say, such as the
     title, is there once."""
     bodies = [[line.strip() for line in page] for page in pages]
+    if len(bodies) < _FEWEST_PAGES:
+        bodies = _without_page_numbers(bodies)
     for body in bodies:
         while body and not body[-1]:
             body.pop()
         while body and not body[0]:
             body.pop(0)
     if len(bodies) < _FEWEST_PAGES:
-        return bodies
+        return _without_what_both_have(*bodies) if len(bodies) > 1 else bodies
     running: list[str] = []
     lost: dict[int, list[str]] = {0: [], -1: []}
     for edge in lost:
-        for _ in range(2):
+        for _ in range(_MOST_RUNNING):
             shapes = Counter(_shape(body[edge]) for body in bodies if len(body) > 1 and not _ROW.match(body[edge]))
             shape, count = shapes.most_common(1)[0] if shapes else ("", 0)
             if not shape or count < max(_FEWEST_PAGES, len(bodies) * _REPEATED):
@@ -128,12 +137,34 @@ def _without_running_lines(pages: list[list[str]]) -> list[list[str]]:
             lost[edge] += _drop(bodies, edge, {shape})
     # A page with a table is read in another way: what is first elsewhere may be last there, and two lines one.
     worded = [shape for shape in running if _LETTER.search(shape)]
-    anywhere = {*worded, *map("".join, permutations(running, 2))} if worded else set()
+    anywhere = {*worded, *map("".join, permutations(running, _MOST_RUNNING))} if worded else set()
     for edge in (0, 0, -1, -1):
         lost[edge] += _drop(bodies, edge, anywhere)
     bodies[0][:0] = [*lost[0], ""] if lost[0] else []
     bodies[-1] += ["", *reversed(lost[-1])] if lost[-1] else []
-    return bodies
+    return _without_page_numbers(bodies)
+
+
+def _without_page_numbers(bodies: list[list[str]]) -> list[list[str]]:
+    """Without lines that are marked as a page's own number, wherever it is read: "- 2 -", "Page 2 of 3", "2 / 3"."""
+
+    def is_own(line: str, number: int) -> bool:
+        found = _PAGE_NUMBER.fullmatch(line)
+        said = [int(digits) for digits in found.groups() if digits] if found else []
+        return said in ([number], [number, len(bodies)])
+
+    return [[line for line in body if not is_own(line, number)] for number, body in enumerate(bodies, 1)]
+
+
+def _without_what_both_have(first: list[str], second: list[str]) -> list[list[str]]:
+    """Two pages without the lines that both begin or end with, which stay on the first and on the last one."""
+
+    def shared(step: int) -> int:
+        both = islice(zip(first[::step], second[::step], strict=False), _MOST_RUNNING)
+        same = takewhile(lambda two: two[0] == two[1] and not _ROW.match(two[0]), both)
+        return min(len(list(same)), len(first) // 2, len(second) // 2)
+
+    return [first[: len(first) - shared(-1)], second[shared(1) :]]
 
 
 def _drop(bodies: list[list[str]], edge: int, shapes: set[str]) -> list[str]:
@@ -155,7 +186,7 @@ def _shape(line: str) -> str:
 
 def _usual_width(lines: list[str]) -> float:
     """The length of a full line here: the ninth decile, a Japanese character counting two."""
-    widths = sorted(_width(line) for line in lines if line and not line.startswith("|"))
+    widths = sorted(_width(line) for line in lines if line and not _ROW.match(line))
     return widths[min(len(widths) - 1, int(len(widths) * 0.9))] if widths else 0.0
 
 
@@ -169,6 +200,8 @@ _COLUMNS, _COLUMN_GAP, _ROWS = 3, 50.0, 2  # a table has this many columns, poin
 _FEW_WORDS = 16  # characters: less on a page with a picture is a stamp on a scan
 _FEWEST_POINTS, _MOST_POINTS = 12, 10_000  # of what is drawn: two rows of two cells have six lines
 _MOST_CROSSINGS = 4_000  # of lines: 80 rows of 50 columns, looked for in 0.3 s; graph paper takes 10 s
+_EDGE = 0.08  # of the page's height: there heads and feet may reach over its columns
+_GUTTER = 8.0  # points between columns at least
 _LONGEST_CELL = 400  # characters: more is a page in a frame
 _WORDS = re.compile(r"\w+")
 _UNMAPPED = re.compile(r"[\ufffd\ue000-\uf8ff]|\(cid:\d+\)")
@@ -226,7 +259,9 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
     for number in range(count):
         if time.process_time() >= enough:
             break
-        before = _ruled(document, number, before, measured=number not in unmeasured) if drawn[number] else None
+        last, before = before, None
+        if drawn[number]:
+            before = _ruled(document, number, texts[number], last, measured=number not in unmeasured)
         if before:
             texts[number] = before.text
         elif tabular[number] and (with_table := _page_with_table(document, number)):
@@ -331,6 +366,9 @@ def _in_order(printed: str, written: str) -> bool:
     return sum((*last, *first) in together for last, first in joints) * 2 >= len(joints)
 
 
+Within = Callable[[float, float, float, float], str]
+
+
 @dataclass(frozen=True, slots=True)
 class _Ruled:
     """A page with its ruled tables written row by row. `edges` are those of the columns of the last table if nothing
@@ -341,9 +379,11 @@ class _Ruled:
     names: tuple[str, ...] = ()
 
 
-def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None, *, measured: bool) -> _Ruled | None:
-    """An upright page with its ruled tables, or None where there are none, or text stands beside or between their
-    cells. `measured`: whether pdfium reads all of its words."""
+def _ruled(
+    document: pypdfium2.PdfDocument, number: int, read: str, before: _Ruled | None, *, measured: bool
+) -> _Ruled | None:
+    """An upright page with its ruled tables, or None where there are none, or text stands between their cells.
+    `measured`: whether pdfium reads all of its words."""
     try:
         with pdfplumber.open(_alone(document, number)) as alone:
             lines = alone.pages[0].edges
@@ -352,13 +392,13 @@ def _ruled(document: pypdfium2.PdfDocument, number: int, before: _Ruled | None, 
             tables = sorted(found, key=lambda table: table.bbox[1])
             written = [(table, _cells(table)) for table in tables if len(table.rows) > 1 and len(table.columns) > 1]
             if written and not measured:
-                return _with_ruled(partial(_printed, alone.pages[0]), alone.pages[0].bbox[2:], written, before)
+                return _with_ruled(partial(_printed, alone.pages[0]), alone.pages[0].bbox[2:], read, written, before)
     except Exception as error:  # of pdfminer, on pages that other readers show
         log.info("a page without its ruled tables: %s", type(error).__name__)
         return None
     with closing(document[number]) as page, closing(page.get_textpage()) as words:
         within = partial(_said_within, words, page.get_height())
-        return _with_ruled(within, page.get_size(), written, before) if written else None
+        return _with_ruled(within, page.get_size(), read, written, before) if written else None
 
 
 def _said_within(
@@ -374,22 +414,24 @@ def _printed(page: Page, left: float, top: float, right: float, bottom: float) -
 
 
 def _with_ruled(
-    within: Callable[[float, float, float, float], str],
+    within: Within,
     size: tuple[float, float],
+    read: str,
     tables: Sequence[tuple[Table, list[list[str]]]],
     before: _Ruled | None,
 ) -> _Ruled | None:
-    """The words `within` (left, top, right, bottom) a page of this `size` in points, with its `tables`, each with its
-    rows, in place of theirs."""
+    """The words `within` (left, top, right, bottom) a page of this `size` in points, which is `read` so, with its
+    `tables`, each with its rows, in place of theirs. In columns they are read one after the other."""
     width, height = size
+    if any(_in_column(within, size, table.bbox) for table, _ in tables):
+        return _in_text(within, read, tables)
     parts: list[str] = []
     end = 0.0
     edges: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     for table, rows in tables:
         left, top, right, bottom = table.bbox
-        beside = within(0, top, left, bottom) + within(right, top, width, bottom)
-        if top < end or beside or not _all_of(rows, within(left, top, right, bottom)):
+        if top < end or not _all_of(rows, within(left, top, right, bottom)):
             return None
         above = within(0, end, width, top)
         edges = tuple(round(column.bbox[0]) for column in table.columns)
@@ -400,6 +442,38 @@ def _with_ruled(
         end = bottom
     below = within(0, end, width, height)
     return _Ruled("\n\n".join(filter(None, [*parts, below])), edges if "\n" not in below else (), names)
+
+
+def _in_column(within: Within, size: tuple[float, float], box: tuple[float, float, float, float]) -> bool:
+    """Whether text stands beside the table, or above or below what would be beside it, with nothing between them all
+    down the page."""
+    left, top, right, bottom = box
+    width, height = size
+    high, low = _EDGE * height, (1 - _EDGE) * height
+    before, behind = within(0, high, left - _GUTTER, low), within(right + _GUTTER, high, width, low)
+    between = (within(left - _GUTTER, high, left - 1, low), within(right + 1, high, right + _GUTTER, low))
+    beside = within(0, top, left, bottom) + within(right, top, width, bottom)
+    return bool(beside) or any(text and not gap for text, gap in zip((before, behind), between, strict=True))
+
+
+def _in_text(within: Within, read: str, tables: Sequence[tuple[Table, list[list[str]]]]) -> _Ruled | None:
+    """The page as it is `read`, each table in place of its words; None where they do not follow one another there, or
+    no lines part the rows."""
+    for table, rows in tables:
+        printed = within(*table.bbox)
+        there = re.compile(r"\s*".join(map(re.escape, "".join(printed.split()))))
+        found = list(islice(there.finditer(read), 2))
+        if len(found) != 1 or not _all_of(rows, printed) or _has_rows_in_rows(table):
+            return None
+        start, end = found[0].span()
+        read = "\n\n".join(filter(None, [read[:start].strip(), write_rows(rows).markdown, read[end:].strip()]))
+    return _Ruled(read, (), ())
+
+
+def _has_rows_in_rows(table: Table) -> bool:
+    """Whether all cells of a row, below the names, have several lines: rows that no line parts."""
+    filled = ([cell for cell in row if cell] for row in table.extract()[1:])
+    return any(len(row) > 1 and all("\n" in cell for cell in row) for row in filled)
 
 
 def _cells(table: Table) -> list[list[str]]:

@@ -29,7 +29,7 @@ from retrieval.loaders.encodings import decode
 from retrieval.loaders.file_types import check_content, check_name
 from retrieval.loaders.json import read_json, read_json_lines
 from retrieval.loaders.limits import MIB, FileRefused, ParsingLimits, size
-from retrieval.loaders.markdown import first_heading, front_matter, tidy
+from retrieval.loaders.markdown import first_heading, front_matter, tidy, with_headings
 from retrieval.loaders.sanitize import clean, clean_line
 from retrieval.loaders.tables import read_csv, write_rows
 from retrieval.types import Document, QAPair
@@ -129,12 +129,14 @@ def _document(name: str, draft: ParsedFile, limits: ParsingLimits) -> Document:
         raise FileRefused("text", limit=size(limits.text))
     pairs = tuple(QAPair(clean(pair.question), clean(pair.answer)) for pair in draft.pairs)
     heading = first_heading(markdown) if check_name(name) in _WITH_HEADINGS else ""
+    markdown = with_headings(markdown) if check_name(name) in _WITHOUT_MARKS else markdown
     title = clean_line(draft.title) or clean_line(heading) or _readable(name)
     kept = tuple(pair for pair in pairs if pair.question and pair.answer)
     return Document(clean_line(name, 1_000), markdown, title, kept, draft.date)
 
 
 _WITH_HEADINGS = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".docx", ".pptx", ".epub"})
+_WITHOUT_MARKS = frozenset({".pdf", ".txt", ".docx"})
 
 
 def _readable(name: str) -> str:

@@ -156,6 +156,23 @@ def test_lines_that_stand_for_themselves_are_told_from_sentences_of_one_line() -
     ]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (
+            "[2026-10-06 10:12] Tom: the form says that my hotel is against the rules, and what is that",
+            "[2026-10-06 10:20] Lena: it is over the limit for a night, so write why into the box below",
+        ),
+        (
+            "10:12 冨田: 会議室のモニターに何も映らないのですが、ケーブルはつないであります",
+            "10:20 藤井: 入力を二番に切り替える",
+        ),
+    ],
+)
+def test_what_was_said_at_another_time_is_a_line_of_its_own(lines: tuple[str, str]) -> None:
+    assert [unit.text for unit in units("\n".join(lines))] == [*lines]
+
+
 def test_lines_of_a_paragraph_are_joined_and_links_over_lines_are_understood() -> None:
     wrapped = "You will also need to apply for a [travel\ncard](/card/), and then\n[update your\nprofile](/profile/). This takes two weeks."
     assert [unit.text for unit in units(wrapped)] == [

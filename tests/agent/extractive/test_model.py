@@ -218,6 +218,32 @@ async def test_what_is_said_of_another_year_version_or_number_is_no_answer(quest
 
 
 @pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [("What does violation P-17 mean?", True), ("What does violation P-21 mean?", False)],
+)
+async def test_a_code_is_more_than_a_number_that_stands_there_as_another_things(question: str, is_sure: bool) -> None:
+    text = "Asked at 10:21: what does violation P-17 mean? A hotel over the limit."
+    page = passage("log.txt", text, collection="it-guides")
+    assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
+
+
+@pytest.mark.parametrize(
+    ("question", "is_sure"),
+    [
+        ("What is the price of pump MP-1?", True),
+        ("What is the price of pump MP-1 in 2026?", True),
+        ("What was the price of pump MP-1 in 2025?", False),
+    ],
+)
+async def test_a_row_of_a_page_of_another_year_is_no_answer_though_a_note_names_the_year(
+    question: str, is_sure: bool
+) -> None:
+    rows = "- Pump: MP-1, Price: 480\n- Pump: MP-2, Price: 560\n\nPrice of pumps until December 2025: on request."
+    page = passage("Prices 2026.xlsx", rows, collection="sales")
+    assert answer(await turn(question, Library((page,), relevance=0.9))).unsure is not is_sure
+
+
+@pytest.mark.parametrize(
     ("question", "text", "is_sure"),
     [
         ("ミドリヤの出張手当の上限は？", "ミドリヤの出張手当の上限は1日3,000円です。", True),

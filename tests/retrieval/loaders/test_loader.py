@@ -137,6 +137,12 @@ async def test_plain_text_and_titles_from_names(loader: Loader) -> None:
     assert (await loader.load(f"社員 名簿 {'0a' * 16}_all.csv", b"text")).title == "社員 名簿"  # by Notion
 
 
+async def test_headings_without_marks_are_marked_where_a_file_has_none(loader: Loader) -> None:
+    text = "第1条（目的）\n規程である。"
+    assert (await loader.load("規程.txt", text.encode())).markdown.strip().startswith("#### 第1条（目的）\n")
+    assert (await loader.load("規程.md", text.encode())).markdown == text
+
+
 async def test_web_page(loader: Loader) -> None:
     document = await loader.load("handbook.html", (FILES / "handbook.html").read_bytes())
     assert document.title == "経費精算の手引き"

@@ -7,7 +7,7 @@ import pytest
 
 from retrieval.loaders.encodings import decode_page
 from retrieval.loaders.html import readable_part, without_hidden
-from retrieval.loaders.markdown import first_heading, front_matter, plain, tidy, tidy_images
+from retrieval.loaders.markdown import first_heading, front_matter, plain, tidy, tidy_images, with_headings
 from retrieval.loaders.office import read_page
 
 FILES = Path(__file__).parents[2] / "files"
@@ -114,6 +114,43 @@ def test_headings_are_found_outside_code() -> None:
     assert first_heading("題名\n====\n\n本文") == "題名"
     assert first_heading("no heading\n\n- a\n- b\n---\n") == ""
     assert plain("**太字** と snake_case と _斜体_") == "太字 と snake_case と 斜体"
+
+
+def headings(text: str) -> list[str]:
+    return [line for line in with_headings(text).split("\n") if line.startswith("#")]
+
+
+def test_articles_of_a_regulation_are_headings() -> None:
+    text = "第1章 総則\n第1条（目的）\n規程である。\n第2条（範囲） 社員とする。\n第1条の規定による。\n附則\n別表第1（第4条関係）\n表"
+    assert headings(text) == ["## 第1章 総則", "#### 第1条（目的）", "## 附則", "## 別表第1（第4条関係）"]
+    assert with_headings(text).replace("#", "").split() == text.split()
+
+
+def test_numbers_that_count_on_over_text_are_headings() -> None:
+    assert headings("1 Hours\n1.1 From 9 to 5.\n2 Leave\n2.1 25 days.\n\n3. Pay\nOn the 25th.") == [
+        "## 1 Hours",
+        "## 2 Leave",
+        "## 3. Pay",
+    ]
+    assert headings("１．来客\n登録する。\n２．会議室\n予約する。\n３．お茶\n各自。") == [
+        "## １．来客",
+        "## ２．会議室",
+        "## ３．お茶",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 pen\n2 pencils\n3 rulers\nBring all of them.",  # a list
+        "1. Open the lid.\nIt is heavy.\n2. Close the lid.\nSlowly.\n3. Wait.\nAn hour.",  # sentences
+        "1 Hours\nFrom 9 to 5.\n2 Leave\n25 days.",  # too few
+        "# Rules\n\n1 Hours\nFrom 9.\n2 Leave\n25 days.\n3 Pay\nMonthly.",  # it has headings
+        "1 Hours\nFrom 9.\n3 Pay\nMonthly.\n5 Leave\nLong.",
+    ],
+)
+def test_other_lines_that_begin_with_a_number_stay(text: str) -> None:
+    assert with_headings(text) == text
 
 
 def test_pictures_without_description_say_nothing() -> None:

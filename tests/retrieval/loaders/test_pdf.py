@@ -15,6 +15,7 @@ from reportlab.platypus import (  # type: ignore[import-untyped]
     PageBreak,
     PageTemplate,
     SimpleDocTemplate,
+    Spacer,
     Table,
     TableStyle,
 )
@@ -79,6 +80,37 @@ def test_a_sentence_runs_over_the_page_and_heads_and_feet_go_but_for_the_first_h
     assert reflow(pages) == (
         f"社外秘 就業規則\n\n{full}を漏らしてはならない。\n以上。\n\n附則\nこの規則は四月一日から施行する。\n\n総務部発行"
     )
+
+
+def test_of_two_pages_the_second_loses_the_head_and_both_what_counts_them() -> None:
+    pages = [
+        "Manual, 3rd edition\n- 1 -\nSafety\nKeep dry.\nAcme Ltd\nPage 1",
+        "Manual, 3rd edition\nCare\nClean it.\nAcme Ltd\n2 / 2",
+    ]
+    assert reflow(pages) == "Manual, 3rd edition\nSafety\nKeep dry.\n\nCare\nClean it.\nAcme Ltd"
+
+
+def test_of_two_pages_that_are_the_same_no_more_than_heads_and_feet_go() -> None:
+    letter = "Dear all,\nthe laptops arrive on Monday.\nThere are 200.\nWe need 3 trucks.\nThank you.\nAnn"
+    assert "the laptops arrive on Monday.\nThere are 200.\nWe need 3 trucks." in reflow([letter, letter])
+    assert "Keep dry." in reflow(["Keep dry.\nWash.", "Keep dry.\nWash."])
+
+
+@pytest.mark.parametrize("line", ["- 3 -", "Page 3", "2 / 4", "12", "p. 7", "- 2"])
+def test_a_number_that_is_not_the_pages_stays(line: str) -> None:
+    assert line in reflow([f"One.\n{line}", "Two."]).split("\n")
+
+
+def test_a_line_of_a_narrow_column_goes_on_beside_a_wide_row_of_a_table() -> None:
+    row = "- 地域: 北米, 日当（役員）: 80ドル, 日当（社員）: 60ドル, 宿泊料上限: 250ドル, 食費: 40ドル"
+    lines = "支度料は、一回の出張につき三万円とする。ただし、前\n回の出張から1年以内のときは支給しない。"
+    assert lines.replace("\n", "") in reflow([f"{lines}\n{row}\n{row}"])
+
+
+def test_a_number_and_its_unit_are_joined_without_a_space() -> None:
+    full = "航空機は普通席とする。ただし、出発の空港から到着する空港までの飛行が8"
+    assert reflow([f"{full}\n時間を超えるときは、上の席とする。"]).startswith(f"{full}時間")
+    assert reflow([f"{full[:-1]}第\n2欄による。"]).startswith(f"{full[:-1]}第2欄")
 
 
 def test_drawn_lines_do_not_make_headings() -> None:
@@ -181,6 +213,45 @@ def test_another_table_on_the_next_page_has_its_own_names() -> None:
     other = ruled([["7", "4", "1"], ["8", "5", "2"]])
     text = laid_out(one, paragraph("Two lines."), paragraph("Below it."), PageBreak(), other)
     assert "- 7, 4, 1" in text.split("\n")
+
+
+@pytest.mark.parametrize("beside", [1, 30])
+def test_a_ruled_table_in_one_of_two_columns_stays_where_it_is_read(beside: int) -> None:
+    file = io.BytesIO()
+    document = BaseDocTemplate(file)
+    frames = [Frame(50, 250, 240, 540), Frame(305, 250, 240, 540)]
+    document.addPageTemplates(PageTemplate(frames=frames))
+    rows = [["Service", "Full pay", "Half pay"], ["1 year", "4 weeks", "4 weeks"], ["5 years", "8 weeks", "9 weeks"]]
+    right = [paragraph(f"Right {number}: nothing of it.") for number in range(beside)]
+    document.build(
+        [
+            paragraph("Sick pay:"),
+            Spacer(1, 40),
+            ruled(rows, widths=75),
+            paragraph("Family leave."),
+            FrameBreak(),
+            *right,
+        ]
+    )
+    lines = [line for line in read_pdf(file.getvalue(), ParsingLimits())[0].split("\n") if line]
+    assert lines[:5] == [
+        "Sick pay:",
+        "- Service: 1 year, Full pay: 4 weeks, Half pay: 4 weeks",
+        "- Service: 5 years, Full pay: 8 weeks, Half pay: 9 weeks",
+        "Family leave.",
+        "Right 0: nothing of it.",
+    ]
+
+
+def test_rows_in_a_column_that_no_line_parts_stay_lines() -> None:
+    def write(canvas: Canvas) -> None:
+        canvas.grid([50, 150, 250], [600, 680, 700])
+        for at, cell in enumerate(("Storm", "Town", "Kat", "Orl", "Lon", "Tai", "Gam", "Flo")):
+            canvas.drawString(60 + 100 * (at % 2), 685 - 25 * (at // 2), cell)
+        canvas.drawString(300, 640, "Storms by their towns.")
+
+    text = read_pdf(drawn(write), ParsingLimits())[0]
+    assert "Kat Lon" not in text and "Storms by their towns." in text
 
 
 def test_text_in_a_frame_is_no_table() -> None:
