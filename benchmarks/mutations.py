@@ -1006,7 +1006,7 @@ MUTATIONS = (
     Mutation(
         "citation check: numbers",
         "agent/grounding/check.py",
-        ("                    return self._said(_NUMBER, fact.shown)\n", "                    pass\n"),
+        ("            if wrong:\n", "            if False:\n"),
         ("tests/agent/grounding/test_check.py",),
     ),
     Mutation(
@@ -1036,7 +1036,7 @@ MUTATIONS = (
     Mutation(
         "citation check: a list's markers prove nothing",
         "agent/grounding/quantities.py",
-        ("    return (_ENUMERATOR if claim else _MARKER).sub(", "    return text if not claim else _ENUMERATOR.sub("),
+        ("(_ENUMERATOR if claim else _MARKER).sub(\" \", text)", "_ENUMERATOR.sub(\" \", text) if claim else text"),
         ("tests/agent/grounding/test_answers.py",),
     ),
     Mutation(
@@ -1053,14 +1053,32 @@ MUTATIONS = (
     ),
     Mutation(
         "citation check: an example multiplies what the passage has",
-        "agent/grounding/arithmetic.py",
+        "agent/grounding/reckoning.py",
         (" and {*sides} - {wanted.amount} <= {*known}:", ":"),
         ("tests/agent/grounding/test_arithmetic.py",),
     ),
     Mutation(
         "citation check: a difference is told as one",
-        "agent/grounding/arithmetic.py",
-        (" or not _COMPARES.search(text):", ":"),
+        "agent/grounding/reckoning.py",
+        (" or not _COMPARES.search(sentence.text):", ":"),
+        ("tests/agent/grounding/test_arithmetic.py",),
+    ),
+    Mutation(
+        "citation check: what comes of an operand does not prove it",
+        "agent/grounding/reckoning.py",
+        (" if results.isdisjoint(_amounts([each])))", ")"),
+        ("tests/agent/grounding/test_arithmetic.py",),
+    ),
+    Mutation(
+        "citation check: a date falls on its weekday",
+        "agent/grounding/check.py",
+        ("            elif False in falls:\n", "            elif False:\n"),
+        ("tests/agent/grounding/test_arithmetic.py",),
+    ),
+    Mutation(
+        "citation check: no end of numbers from nowhere",
+        "agent/grounding/check.py",
+        ("            if len(missing) > MOST:\n", "            if False:\n"),
         ("tests/agent/grounding/test_arithmetic.py",),
     ),
     Mutation(

@@ -7,17 +7,29 @@ date so many days, weeks or months from another; and whatever stands before an e
 import re
 import unicodedata
 from calendar import isleap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from itertools import combinations, permutations, product
+from functools import partial
+from itertools import combinations, permutations
 
-from agent.grounding.quantities import HALF, Fact, Figures, amount, facts, plain_number, rounds
+from agent.grounding.quantities import (
+    MEASURES,
+    Fact,
+    amount,
+    rounds,
+)
 from agent.routing.calculator import compute
 
 _YEARS = (2023, 2024)  # where no year is said: one of each kind
-_MOST = 14  # operands
+MOST = 14  # operands
+_DAY = Decimal(86400)  # seconds
+_MONTH = _DAY * 365 / 12
+LENGTHS = ("day", "week", "month", "year")
+_THIRDS = {Decimal(33): 1, Decimal(67): 2}  # which a passage's fractions are in hundredths
+_AMOUNTS = re.compile(r"[\d.,]+")
+_COMPARABLE = frozenset({"md", *(unit for each in MEASURES.values() for unit, _ in each)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,58 +51,121 @@ def value(fact: Fact) -> Value | None:
     return Value(read[1], "" if read[0] == "count" else read[0]) if read else None
 
 
+def restates(fact: Fact, told: Iterable[Fact]) -> bool:
+    """Whether the value is one that was told, in another unit or another form: 35 days, after five weeks."""
+    exact = {atom for atom in fact.any_of if atom.partition(":")[0] in _COMPARABLE}
+    told = list(told)
+    near = fact.about and any(_lasts(length, fact, "secs") for length in readings("secs", told))
+    return near or any(fact.any_of == each.any_of or not exact.isdisjoint(each.any_of) for each in told)
+
+
 def derived(fact: Fact, shown: Iterable[Fact]) -> bool:
     """Whether the value follows from others that are `shown`, in one step."""
-    seen = list(dict.fromkeys(shown))[:_MOST]
+    seen = list(dict.fromkeys(shown))[:MOST]
     wanted = value(fact)
     operands = [each for each in dict.fromkeys(map(value, seen)) if each is not None]
     if wanted is None:
-        years = {year + step * n for year in _of("y", seen) for n in _lasting(operands, "year") for step in (1, -1)}
-        months = {month + step * n for month in _of("m", seen) for n in _lasting(operands, "month") for step in (1, -1)}
+        years = _away(readings("y", seen), [each.amount for each in operands if each.unit == "year"])
+        named = readings("m", seen) | {Decimal(each.day[0]) for each in operands if each.day}
+        months = _away(named, [each.amount for each in operands if each.unit == "month"])
         ends = {(month - 1) % 12 + 1 for month in months | {month - 1 for month in months}}
-        return bool(_of("y", [fact]) & years or _of("m", [fact]) & ends)
+        lengths = [each / 60 for each in readings("secs", seen) if each < _DAY]
+        times = {time % (_DAY / 60) for time in _away(readings("t", seen), lengths)}
+        return bool(readings("y", [fact]) & years or readings("m", [fact]) & ends or readings("t", [fact]) & times)
     if wanted.day is not None:
         return any(wanted.day in _days_from(one, other) for one, other in permutations(operands, 2))
-    lasting = {abs(one - other) * 60 for one, other in permutations(_of("t", seen), 2)} & _of("secs", [fact])
-    lasting |= {(end - start) % 12 + 1 for start, end in _in_order("m", seen)} & _of("months", [fact])
+    lasting = any(_lasts(length, fact, "secs") for length in _seconds_between(seen, operands))
+    lasting |= any(_lasts(length, fact, "months") for length in _months_between(seen, operands))
     alike = [each.amount for each in operands if each.unit == wanted.unit and each.day is None]
-    if lasting or (len(alike) > 2 and sum(alike) == wanted.amount):
+    counted = [each.amount for each in map(value, filter(partial(_counts_alike, fact), seen)) if each]
+    if lasting or any(len(all_of) > 2 and sum(all_of) == wanted.amount for all_of in (alike, counted)):
         return True
-    return any(_gives(one, other, wanted, about=fact.about) for one, other in permutations(operands, 2))
+    if wanted.unit == "pct" and 100 - wanted.amount in alike:
+        return True
+    small = in_smallest(wanted)
+    return any(
+        _gives(one, other, wanted, about=fact.about)
+        or _gives(in_smallest(one), in_smallest(other), small, about=fact.about)
+        for one, other in permutations(operands, 2)
+    )
 
 
-def _lasting(operands: Iterable[Value], unit: str) -> list[Decimal]:
-    return [each.amount for each in operands if each.unit == unit]
+def _counts_alike(fact: Fact, other: Fact) -> bool:
+    """Whether both count the same things: "12人" and "24人", not "3歳"."""
+    one, two = (_AMOUNTS.sub("", each.shown) for each in (fact, other))
+    return bool(one) and one == two
 
 
-def _of(kind: str, facts: Iterable[Fact]) -> set[Decimal]:
+def in_smallest(each: Value) -> Value:
+    """A value in the unit in which others of its kind can be compared with it: seconds, months, grams …"""
+    unit, size = MEASURES.get(each.unit, ((each.unit, 1),))[0]
+    return Value(each.amount * size, unit, each.day)
+
+
+def _away(points: Iterable[Decimal], lengths: Collection[Decimal]) -> set[Decimal]:
+    """The points that are one of the lengths before or after one of these."""
+    return {point + sign * length for point in points for length in lengths for sign in (1, -1)}
+
+
+def readings(kind: str, facts: Iterable[Fact]) -> set[Decimal]:
     """The amounts of one kind of reading among these facts: years, months, times of day in minutes, seconds."""
     return {Decimal(atom.split(":")[1]) for each in facts for atom in each.any_of if atom.startswith(f"{kind}:")}
 
 
+def _seconds_between(seen: Sequence[Fact], operands: Iterable[Value]) -> Iterator[Decimal]:
+    """The lengths of time between every two of the times of day, also less a break, and between the days, also with
+    both of them."""
+    breaks = {Decimal(0), *readings("secs", seen)}
+    yield from (abs(one - other) * 60 - less for one, other in combinations(readings("t", seen), 2) for less in breaks)
+    for start, end in _every_two_days(operands):
+        apart = (end - start).days % (366 if isleap(start.year) else 365)
+        yield from (apart * _DAY, (apart + 1) * _DAY)
+
+
+def _months_between(seen: Sequence[Fact], operands: Iterable[Value]) -> Iterator[Decimal]:
+    """The months from one to another, also with both of them, from one day to another, and the years."""
+    yield from (abs(one - other) * 12 for one, other in combinations(readings("y", seen), 2))
+    for start, end in _every_two_days(operands):
+        ends = (end, end + timedelta(1))
+        yield from (Decimal((each.month - start.month) % 12) for each in ends if each.day == start.day)
+    for first, last in _in_order("m", seen):
+        yield from ((last - first) % 12, (last - first) % 12 + 1)
+
+
+def _every_two_days(operands: Iterable[Value]) -> Iterator[tuple[date, date]]:
+    """Every two of the days, each as the first, in years of both kinds."""
+    days = [each for day in dict.fromkeys(each.day for each in operands if each.day) for each in _dates(day)]
+    return ((one, other) for one, other in permutations(days, 2) if one.year == other.year)
+
+
+def _lasts(length: Decimal, fact: Fact, kind: str) -> bool:
+    """Whether a length of time in seconds or months is the fact's, or near it where it says so."""
+    lengths = readings(kind, [fact])
+    if fact.about and kind == "secs":
+        lengths |= {months * _MONTH for months in readings("months", [fact])}
+    return any(length == told or (fact.about and abs(length - told) * 10 < told) for told in lengths)
+
+
 def _in_order(kind: str, facts: Sequence[Fact]) -> Iterator[tuple[Decimal, Decimal]]:
     """The amounts of one kind of every two facts, as they stand in the text."""
-    return combinations((amount for each in facts for amount in _of(kind, [each])), 2)
+    return combinations((amount for each in facts for amount in readings(kind, [each])), 2)
 
 
 def _gives(one: Value, other: Value, wanted: Value, *, about: bool) -> bool:
     a, b, result = one.amount, other.amount, wanted.amount
-    if one.day and other.day:
-        apart = {
-            (end - start).days % (366 if isleap(start.year) else 365)
-            for start, end in product(_dates(one.day), _dates(other.day))
-            if start.year == end.year
-        }
-        return wanted.unit == "day" and any(result in (days, days + 1) for days in apart)
     if one.day or other.day:
         return False
     quotient = a / b if b else None
     found: list[Decimal | None] = [quotient] if one.unit == other.unit and not wanted.unit else []
+    if quotient is not None and wanted.unit == "pct" and len({one.unit, other.unit} - {""}) <= 1:
+        return rounds(quotient * 100, result)
+    if one.unit == other.unit == "secs" and wanted.unit == "months":
+        return result * 30 * _DAY in (a + b, a - b)
     if len({one.unit, other.unit, wanted.unit} - {""}) <= 1:
         found += [a + b, a - b]
     if wanted.unit in ("", one.unit):
         if other.unit == "pct":
-            share = a * b / 100
+            share = a * _THIRDS[b] / 3 if b in _THIRDS else a * b / 100
             found += [share, a - share, a + share]
         elif not other.unit or other.unit != one.unit:
             found += [a * b, quotient]
@@ -108,13 +183,15 @@ def _dates(day: tuple[int, int]) -> list[date]:
 
 
 def _days_from(start: Value, length: Value) -> set[tuple[int, int]]:
-    if start.day is None or length.day is not None or length.unit not in ("day", "week", "month"):
+    if start.day is None or length.day is not None or length.unit not in LENGTHS:
         return set()
     count = int(length.amount) if 0 < length.amount <= 400 else 0
     found: set[tuple[int, int]] = set()
     for begin in _dates(start.day) if count else ():
-        if length.unit == "month":
-            found |= {((begin.month - 1 + sign * count) % 12 + 1, begin.day) for sign in (1, -1)}
+        if length.unit in ("month", "year"):
+            months = {(begin.month - 1 + sign * count * (length.unit == "month")) % 12 + 1 for sign in (1, -1)}
+            ends = [each for month in months for each in _dates((month, begin.day))]
+            found |= {(each.month, each.day) for end in ends for each in (end, end - timedelta(1))}
             continue
         days = count * (7 if length.unit == "week" else 1)
         for end in (begin + timedelta(days), begin - timedelta(days)):
@@ -123,12 +200,11 @@ def _days_from(start: Value, length: Value) -> set[tuple[int, int]]:
 
 
 # Nothing here is given back once it is read, and a chain has an end: any text is read in linear time.
-_AMOUNT = r"[$€£¥]?+\s?+\d[\d,]*+(?:\.\d++)?+\s?+[千万億]?+\s?+%?+"
-_UNIT = r"\s?+(?:/?+(?!x(?![^\W\d_]))[^\W\d_]{1,12}+){0,2}+\s?+"
+AMOUNT = r"[$€£¥]?+\s?+\d++(?:,\d{3})*+(?:\.\d++)?+\s?+[千万億]?+\s?+%?+"
+UNIT = r"\s?+(?:/?+(?!x(?![^\W\d_]))[^\W\d_]{1,12}+){0,2}+\s?+"
 _EQUATION = re.compile(
-    rf"(?<![\d,.])(?P<left>{_AMOUNT}{_UNIT}(?:[-+−–×✕*/÷x]\s?+{_AMOUNT}{_UNIT}){{1,{_MOST}}}+)[=＝]\s?+(?P<right>{_AMOUNT})"
+    rf"(?<![\d,.])(?P<left>{AMOUNT}{UNIT}(?:[-+−–×✕*/÷x]\s?+{AMOUNT}{UNIT}){{1,{MOST}}}+)[=＝≒≈]\s?+(?P<right>{AMOUNT})"
 )
-_PRODUCT = re.compile(rf"(?<![\d,.×✕*/÷x]){_AMOUNT}{_UNIT}(?:(?P<times>[×✕*x])|[÷/])\s?+{_AMOUNT}", re.IGNORECASE)
 _WORDS = re.compile(r"(?<=[\d%千万億])\s?+(?:/?+[^\W\d_千万億x]++){1,2}+(?:\s[^\W\d_x]+)?|[$€£¥]")
 
 
@@ -146,118 +222,12 @@ class Equation:
 def equations(text: str) -> list[Equation]:
     """The equations in a text: those whose sides can be computed."""
     found = []
-    for match in _EQUATION.finditer(unicodedata.normalize("NFKC", text)):
+    for match in _EQUATION.finditer(unicodedata.normalize("NFKC", text.replace("**", ""))):
         left, right = compute(_WORDS.sub("", match["left"])), compute(_WORDS.sub("", match["right"]) + "+0")
         if left and right and left.value is not None and right.value is not None:
-            rounded = left.value.denominator != 1 and abs(left.value - right.value) * 200 <= abs(left.value)
+            exact, said = (Decimal(each.numerator) / each.denominator for each in (left.value, right.value))
+            rounded = left.value.denominator != 1 and (abs(exact - said) * 200 <= abs(exact) or rounds(exact, said))
             amount = left.text("en").rpartition(" ")[2]
             holds = left.value == right.value or rounded
             found.append(Equation(match.group().strip(), match["left"], match["right"], amount, holds))
     return found
-
-
-def told(fact: Fact, text: str, sources: Iterable[Figures]) -> bool:
-    """Whether a sentence says itself how it comes to a number: it lists as many things, halves or doubles what a
-    passage has, says what a monthly amount is in a year, or a passage's factor (× 1.25) in hundredths (125 %, or 25 %
-    more)."""
-    wanted = value(fact)
-    if wanted is None or wanted.day is not None:
-        return False
-    days = {atom for each in facts(text) for atom in each.any_of if atom.startswith(("wd:", "md:"))}
-    listed = [item for item in _ITEMS.split(_LIST.sub("", text, count=1)) if item.strip()] if _LIST.search(text) else []
-    if wanted.unit == "" and 2 <= wanted.amount in (len(days), len(listed)):
-        return True
-    money = wanted.unit in ("yen", "usd", "eur", "gbp")
-    shares = [share for form, share in _SHARES if (money or share != _YEAR) and form.search(text)]
-    shares += [Decimal(times[1]) for times in _TIMES.finditer(text) if Decimal(times[1])]
-    shares = [share for share in shares if wanted.unit or share != wanted.amount]  # "twice" itself is no result of it
-    atoms = {f"{wanted.unit or 'num'}:{plain_number(wanted.amount / share)}" for share in shares}
-    share = wanted.amount / 100 if wanted.unit == "pct" else Decimal(0)
-    atoms |= {f"num:{plain_number(factor)}" for factor in (share, 1 + share) if factor % 1}
-    return any(atoms & each.atoms for each in sources)
-
-
-def compares(fact: Fact, told: Iterable[Fact], text: str, sources: Iterable[Figures]) -> bool:
-    """Whether a sentence that sums up or compares may leave out what it reckons with: the number is the sum or the
-    difference of a value of the passages and another or one `told`, or the sum of one of theirs and all those."""
-    wanted = value(fact)
-    if wanted is None or not wanted.unit or wanted.day is not None or not _COMPARES.search(text):
-        return False
-    start = f"{wanted.unit}:"
-    theirs = {Decimal(atom.removeprefix(start)) for each in sources for atom in each.atoms if atom.startswith(start)}
-    alike = [each.amount for each in map(value, told) if each and each.unit == wanted.unit]
-    return wanted.amount - sum(alike) in theirs or any(abs(one - wanted.amount) in {*theirs, *alike} for one in theirs)
-
-
-def converts(fact: Fact, sums: Iterable[Equation], sources: Iterable[Figures]) -> bool:
-    """Whether a number is what comes of a right equation, or stands in it as what a year, a week, a day or an hour has
-    of the next smaller, or for a percentage of the sources: 1.2 for 20% more."""
-    wanted = value(fact)
-    for each in (each for each in sums if each.holds):
-        results = facts(each.right)
-        if any(fact.any_of & result.any_of for result in results):
-            return True
-        if wanted and (
-            wanted.amount in [result.amount for result in map(value, results) if result]
-            or (fact.shown in each.left and (wanted.amount in _CONVERSIONS or _a_percentage(wanted.amount, sources)))
-        ):
-            return True
-    return False
-
-
-def _a_percentage(factor: Decimal, sources: Iterable[Figures]) -> bool:
-    shares = (factor, factor - 1, 1 - factor)
-    atoms = {f"pct:{plain_number(share * 100)}" for share in shares if share > 0}
-    return any(not atoms.isdisjoint(each.atoms) for each in sources)
-
-
-def multiplies(fact: Fact, claim: Iterable[Fact], held: Iterable[Fact], text: str) -> bool:
-    """Whether a number is an example that another one is multiplied or divided by: "three months are 3 × 1,980円". The
-    other has to be `held`, and the `claim` to have the result, and to say beside the product what the number is."""
-    wanted = value(fact)
-    if wanted is None or wanted.day is not None or not _PRODUCT.search(text):
-        return False
-    said, known = ([each.amount for each in map(value, every) if each is not None] for every in (claim, held))
-    if said.count(wanted.amount) < 2:
-        return False
-    for written in _PRODUCT.finditer(unicodedata.normalize("NFKC", text)):
-        sides = [each.amount for each in map(value, facts(written.group())) if each is not None]
-        if len(sides) == 2 and wanted.amount in sides and all(sides):
-            one, other = sides
-            results = {one * other} if written["times"] else {one / other}
-            if not results.isdisjoint(said) and {*sides} - {wanted.amount} <= {*known}:
-                return True
-    return False
-
-
-_CONVERSIONS = (4, 5, 7, 12, 24, 52, 60, 100, 365)
-_YEAR = Decimal(12)
-_SHARES = (  # what the sentence's figure is of the passage's
-    (HALF, Decimal("0.5")),
-    (re.compile(r"(?<![\d.])[2２二]?倍|\bdouble\b|\btwice\b", re.IGNORECASE), Decimal(2)),
-    (re.compile(r"年間|年額|1年|\b(?:an?|per|each|every)\syear\b|/\s?year|\bannual|\byearly\b", re.IGNORECASE), _YEAR),
-)
-_TIMES = re.compile(r"(\d+(?:\.\d+)?)(?:倍| times (?:the|as)\b)")
-_LIST = re.compile(r"^.*?[:：—]\s*")
-_ITEMS = re.compile(r"、|,|;|\band\b|および|(?<=[一-龠ァ-ヶー])と")
-
-
-_TOTAL = re.compile(  # of what the sentences before it say
-    r"合計|合わせ|計算|総額|全部で|差額|差し引|残り"
-    r"|\b(?:total|altogether|in all|sum|makes?|comes? to|adds? up|left|remain\w*|difference)\b",
-    re.IGNORECASE,
-)
-
-
-_COMPARES = re.compile(
-    rf"{_TOTAL.pattern}|差|増|減|延び|上が|下が|[多長高安短早遅少]く?(?:い|な|て|、|。|$)"
-    r"|\b(?:more|less|longer|shorter|higher|lower|cheaper|fewer|earlier|later|faster|slower|up by|down by"
-    r"|increased?|rose|grew|decreased?|dropped|fell)\b",
-    re.IGNORECASE,
-)
-
-
-def operands(own: Sequence[Fact], before: Sequence[Fact], asked: Sequence[Fact], text: str) -> list[Fact]:
-    """The values a sentence may compute with: its own figures, the question's, and those before it where it sums
-    up."""
-    return [*own, *asked, *(before if _TOTAL.search(text) else ())]

@@ -11,11 +11,13 @@ from itertools import islice
 
 from agent.citations import Line, lines, put_behind, rewritten
 from agent.events import Citation
-from agent.grounding.arithmetic import compares, converts, derived, equations, multiplies, operands, told
+from agent.grounding.arithmetic import MOST, Equation, equations
 from agent.grounding.claims import Claim, OpenClaim, Verdict, read
-from agent.grounding.entities import Name, content, denies, is_strong, mentions, turns
+from agent.grounding.entities import Name, content, denies, is_strong, mentions, spelled_out, turns
 from agent.grounding.evidence import Evidence, citation, shared
-from agent.grounding.quantities import Fact, facts, figures, squeeze
+from agent.grounding.numerals import arabic
+from agent.grounding.quantities import Fact, dated, facts, figures, squeeze
+from agent.grounding.reckoning import Reckoning, possible, shown
 from agent.links import addresses, scrubbed
 from retrieval.i18n import Language, Text
 from retrieval.types import Hit, Passage
@@ -52,6 +54,7 @@ _REFUTED = Text(en="The cited passage says something else.", ja="引用した資
 _NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
 
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
+_MONTH = re.compile(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b")  # as people write them in a chat
 _GAP = "\ue000"  # where an address was taken out: a sentence that only led to it goes too
 _ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
 _STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
@@ -187,9 +190,9 @@ class _Checker:
         self, evidence: Mapping[int, Evidence], question: str, language: Language, verdicts: Mapping[str, Verdict]
     ) -> None:
         self._evidence = evidence
-        self._asked = figures(question)
-        self._digits = {*_DIGITS.findall(unicodedata.normalize("NFKC", question))}
-        self._question = question
+        self._question = _MONTH.sub(lambda month: month.group().capitalize(), question)
+        self._asked = figures(self._question)
+        self._digits = {*_DIGITS.findall(arabic(unicodedata.normalize("NFKC", question), claim=True))}
         self._language: Language = language
         self._verdicts = verdicts
 
@@ -230,7 +233,7 @@ class _Checker:
         else:
             claim.refuted = refuted or ("" if own or inherited else self._refute(claim, tuple(self._evidence), before))
             claim.kept = not claim.refuted
-            if claim.kept and len(claim.words) >= 4:
+            if claim.kept and len(claim.words) >= 4 and self._verdicts.get(claim.sentence.plain) != "entailed":
                 claim.doubt = self._said(_UNCITED)
 
     @staticmethod
@@ -249,26 +252,23 @@ class _Checker:
         for each in sums:
             if not each.holds:
                 return self._said(_SUM, each.text, each.amount)
-        missing: list[Fact] = claim.facts
+        right = set()
+        named = any(atom.startswith("wd:") for fact in claim.facts for atom in fact.any_of)
+        for day in dated(claim.sentence.plain) if named else ():
+            falls = {figures.falls(day) for figures in (self._asked, *(each.figures for each in sources))}
+            if True in falls:
+                right.add(f"wd:{day.weekday}")
+            elif False in falls:
+                return self._said(_NUMBER, day.shown)
+        missing: list[Fact] = [fact for fact in claim.facts if right.isdisjoint(fact.any_of)]
         for source in sources:
             missing = source.lacks(missing)
         missing = [f for f in missing if not self._asks(f) and not any(each.spells(f) for each in sources)]
+        claim.computed = []
         if missing and not self._quoted(claim, sources):
-            held = [fact for fact in claim.facts if fact not in missing]
-            earlier = [fact for each in before if each.kept for fact in each.facts]
-            asked, theirs, plain = facts(self._question), [each.figures for each in sources], claim.sentence.plain
-            for fact in missing:
-                computed = (
-                    converts(fact, sums, theirs)
-                    or derived(fact, operands(held, earlier, asked, plain))
-                    or told(fact, plain, theirs)
-                    or multiplies(fact, claim.facts, held, plain)
-                )
-                if not computed and compares(fact, held, plain, theirs):
-                    claim.reckoned = fact.shown
-                elif not computed:
-                    return self._said(_NUMBER, fact.shown)
-                held.append(fact)
+            wrong = self._compute(claim, missing, sources, sums, [each for each in before if each.kept])
+            if wrong:
+                return self._said(_NUMBER, wrong.shown)
         alike = [each for each in sources if each.language == claim.language]
         strange = [name for name in self._strange_names(claim, sources) if name.kind != "loose"] if alike else []
         return self._said(_NAME, strange[0].text) if strange else ""
@@ -276,6 +276,41 @@ class _Checker:
     @staticmethod
     def _quoted(claim: Claim, sources: Sequence[Evidence]) -> bool:
         return any(each.quotes(claim.sentence.plain) for each in sources)
+
+    def _compute(
+        self,
+        claim: Claim,
+        missing: Sequence[Fact],
+        sources: Sequence[Evidence],
+        sums: Sequence[Equation],
+        before: Sequence[Claim],
+    ) -> Fact | None:
+        """Fill in what is computed of those numbers that the passages do not have; give the first that is not."""
+        held = [fact for fact in claim.facts if fact not in missing]
+        computed = [fact for each in before for fact in each.computed]
+        sentence = Reckoning(
+            claim.sentence.plain,
+            claim.facts,
+            held,
+            facts(self._question),
+            [each.facts for each in before if each.facts],
+            computed,
+            [each.figures for each in sources],
+            sums,
+        )
+        while missing:
+            if len(missing) > MOST:
+                return missing[0]
+            fact = next((each for each in missing if shown(each, sentence)), None)
+            if fact is None:
+                fact = next((each for each in missing if possible(each, missing, sentence)), None)
+                if fact is None:
+                    return missing[0]
+                claim.reckoned = fact.shown
+            missing = [each for each in missing if each != fact]
+            for accounted in (claim.computed, computed, held):
+                accounted.append(fact)
+        return None
 
     def _asks(self, fact: Fact) -> bool:
         """Whether the question has the number, in whatever unit: "8" of "8 pm"."""
@@ -285,11 +320,13 @@ class _Checker:
     def _strange_names(self, claim: Claim, sources: Sequence[Evidence]) -> list[Name]:
         """Those that neither the passages nor the question have."""
         squeezed = squeeze(self._question)
-        return [
+        strange = [
             name
             for name in claim.names
             if not any(each.mentions(name) for each in sources) and not mentions(self._question, squeezed, name)
         ]
+        known = [spelled_out(claim.sentence.plain, each.text) for each in sources] if strange else ()
+        return [name for name in strange if not any(name.text in each for each in known)]
 
     def _doubt(self, claim: Claim, cites: Sequence[int]) -> tuple[str, bool]:
         """Why a reader should look at it, and whether it is marked even where one has. The cheapest is asked first."""
@@ -298,8 +335,9 @@ class _Checker:
         verdict = self._verdicts.get(plain)
         if verdict == "not_stated":
             return self._said(_NOT_STATED), True
-        missing = [fact for fact in claim.facts if not any(each.figures.hold(fact) for each in sources)]
-        said = any(each.says(plain) for each in sources)
+        stated = [fact for fact in claim.facts if fact not in claim.computed]
+        missing = [fact for fact in stated if not any(each.figures.hold(fact) for each in sources)]
+        said = not claim.computed and any(each.says(plain) for each in sources)
         if verdict == "entailed" or (said and (not missing or self._quoted(claim, sources))):
             return "", False
         alike = [each for each in sources if each.language == claim.language]

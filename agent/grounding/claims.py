@@ -41,6 +41,7 @@ class Claim:
     kept: bool = False
     refuted: str = ""  # why it is left out, in the language of the turn
     doubt: str = ""  # why a reader should look at it, although code does not refute it
+    computed: list[Fact] = field(default_factory=list)  # those of the facts that are computed, not in the passages
     reckoned: str = ""  # a figure that follows from the passages alone: the sentence does not show from what
     grave: bool = False  # and is told so in any case
     marked: bool = False

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from typing import Literal
 
 from agent.grounding.quantities import squeeze
@@ -60,9 +61,10 @@ _CODED = re.compile(r"(?<![\w/&#-])(?:#(?=[^\W\d])|--(?=[a-z]))[\w-]+")  # a cha
 _ACRONYMS = re.compile(r"(?<=[A-Z])s$")  # more than one: APIs
 _LABEL = re.compile(r"\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s*[:：])")  # in Title Case, as models write them
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9&]*(?:['’.+#/_-][A-Za-z0-9]+)*")
+_FULL = re.compile(r"(?:[A-Z][a-z]+ ){1,5}[A-Z][a-z]+")
 _TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St)\.(?=\s)")  # whose stop ends no sentence
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\s$")
-_AFFIX = re.compile(r"^(?:non|pre|post|ex)-|['’]s?$")
+_AFFIX = re.compile(r"^(?:non|pre|post|ex|mid)-|['’]s?$")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“‘(\[「『|—–•]|[*_-]{1,3})\s*$")
 _NEAR = 20  # characters before a word, which tell whether a sentence begins with it
 _TITLED_JA = re.compile(
@@ -161,6 +163,18 @@ def mentions(evidence: str, squeezed: str, name: Name) -> bool:
         if "".join(letters) in initials:
             return True
     return name.text.isascii() != evidence.isascii() and heard(name.text, evidence)
+
+
+def spelled_out(sentence: str, evidence: str) -> frozenset[str]:
+    """The words of those names of a sentence that are an abbreviation's in full: "British Summer Time" of BST."""
+    found: set[str] = set()
+    for full in _FULL.findall(sentence):
+        parts = full.split()
+        for first, end in combinations(range(len(parts) + 1), 2):
+            initials = "".join(part[0] for part in parts[first:end])
+            if end - first > 1 and re.search(rf"\b{initials}\b", evidence):
+                found |= {*parts[first:end]}
+    return frozenset(found)
 
 
 # -- yes and no -------------------------------------------------------------------------------------------------------

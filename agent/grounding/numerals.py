@@ -42,13 +42,16 @@ _PHRASES = tuple(
         (r"(?<![\d.])半年間?", "6か月"),
         (r"(\d)時間半", r"\1時間30分"),
         (r"(\d)[年歳]半", r"\1年6か月"),
+        (r"(\d)[かヶカヵ箇ケ個]月半", r"\1.5か月"),
         (r"\bhalf an hour\b", "30 minutes"),
         (r"\btwice\b", "2 times"),
+        (r"(\d)度(\d)分", r"\1.\2°C"),
+        (r"\b24/7(?:/365)?\b|24時間365日|\b(?:a?round) the clock\b", "24 hours"),
         (r"\b(?:a\s)?dozen\b", "12"),
     )
 )
 
-_OF_PHRASES = ("半", "half", "twice", "dozen")
+_OF_PHRASES = ("半", "half", "twice", "dozen", "度", "24", "clock")
 
 _PARTS = {"third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "tenth": 10}
 _FRACTION = re.compile(  # "a quarter" alone may be three months, and of an hour it is 15 minutes

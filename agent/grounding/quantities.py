@@ -3,10 +3,12 @@
 A passage is read generously (every reading of it counts), a claim strictly (each of its numbers must be found).
 """
 
+import calendar
 import re
 import unicodedata
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -30,6 +32,27 @@ class Fact:
     def timed(self) -> bool:
         return _timed(self.any_of)
 
+    @property
+    def dated(self) -> bool:
+        """Whether it is the year that was said of a month or a day."""
+        return any(atom.startswith("in:") for atom in self.any_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A date as it was written beside its weekday (0 is Monday); `year` None: it says none."""
+
+    shown: str
+    month: int
+    day: int
+    year: int | None
+    weekday: int
+
+
+def weekdays(month: int, day: int, years: Iterable[int]) -> set[int]:
+    """On which weekdays a day falls in these years."""
+    return {calendar.weekday(year, month, day) for year in years if day <= calendar.monthrange(year, month)[1]}
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -50,6 +73,17 @@ class Figures:
             or (fact.about and self._rounded(fact))
         )
 
+    def falls(self, day: Dated) -> bool | None:
+        """Whether the date falls on the weekday that is said of it: as it stands here, else by the calendar
+        of its year. None where no year is known, and in none of those that are here for something else."""
+        here = [atom for atom in self.atoms if atom.startswith(f"on:{day.month}-{day.day}-")]
+        if here:
+            return f"on:{day.month}-{day.day}-{day.weekday}" in here
+        months = (atom for atom in self.atoms if atom.startswith(f"in:{day.month}-"))
+        years = {day.year} if day.year else {int(atom.rpartition("-")[2]) for atom in months}
+        others = (int(atom.partition(":")[2]) for atom in self.atoms if re.fullmatch(r"(?:y|num):(?:19|20)\d\d", atom))
+        return day.weekday in weekdays(day.month, day.day, years or others) or (False if years else None)
+
     def _of_another_year(self, fact: Fact) -> bool:
         """Whether the fact is the year of a month, or of a day, that is here only with other years."""
         dated = next((atom for atom in fact.any_of if atom.startswith("in:")), "")
@@ -62,7 +96,7 @@ class Figures:
         if read is None:
             return False
         unit, told = read
-        sizes = dict([*_MEASURES.get(unit, ((unit or "num", 1),)), *_ROUGHLY.get(unit, ())])
+        sizes = dict([*MEASURES.get(unit, ((unit or "num", 1),)), *_ROUGHLY.get(unit, ())])
         exact = (atom.split(":", 1) for atom in self.atoms)
         return any(rounds(Decimal(value) / sizes[measure], told) for measure, value in exact if measure in sizes)
 
@@ -75,6 +109,12 @@ def facts(text: str) -> list[Fact]:
     """The numbers that a claim states, each with the readings that would confirm it."""
     plain = _plain(text, claim=True)
     return [Fact(shown, frozenset(any_of), about) for shown, any_of, _, about in _read(plain, claim=True)]
+
+
+def _recurring(plain: str, of_dates: Sequence[int]) -> Iterable[int]:
+    """The weekdays that stand in a text for themselves and not beside a date."""
+    named = Counter(_nth(day["en"] or day["ja"] or day["paren"]) for day in _WEEKDAY.finditer(plain))
+    return (named - Counter(of_dates)).keys()
 
 
 def without_sections(text: str) -> str:
@@ -90,8 +130,30 @@ def figures(text: str) -> Figures:
     atoms: set[Atom] = set()
     for _, _, present, _ in _read(plain, claim=False):
         atoms |= present
+    if any(atom.startswith("wd:") for atom in atoms):
+        days = list(_dated(plain))
+        atoms |= {f"on:{each.month}-{each.day}-{each.weekday}" for each in days}
+        atoms |= {f"each:{n}" for n in _recurring(plain, [each.weekday for each in days])}
     atoms |= _implied(plain)
     return Figures(frozenset(atoms), squeeze(text))
+
+
+def dated(text: str) -> list[Dated]:
+    """The dates of a text that stand beside their weekday: 「10月31日（金）」, "Friday, 31 October"."""
+    return list(_dated(_plain(text, claim=True)))
+
+
+def _dated(plain: str) -> Iterator[Dated]:
+    for form in (_FULL_DATE, _NAMED_DATE, _DAY_NAMED, _MONTH_DAY, _US_DATE):
+        for match in form.finditer(plain):
+            start, end = match.span()
+            beside = _BESIDE.match(plain, end) or _BEFORE.search(plain, max(0, start - _NEAR), start)
+            day = next((atom for wanted, _ in _date(match) for atom in wanted if atom.startswith("md:")), "")
+            plain = plain[:start] + "\0" * (end - start) + plain[end:]
+            part = match.groupdict()
+            if beside and day and not part.get("d2"):
+                month, nth = map(int, day.removeprefix("md:").split("-"))
+                yield Dated(match.group().strip(), month, nth, int(part.get("y") or 0) or None, _nth(beside["day"]))
 
 
 def amount(fact: Fact) -> tuple[str, Decimal] | None:
@@ -139,6 +201,7 @@ _EMPHASIS = re.compile(r"(?<![A-Za-z0-9])_+|_+(?![A-Za-z0-9])")  # "_two_"; an i
 _ENUMERATOR = re.compile(
     r"^\s*\(?\d{1,2}[.)](?=[^\d\n])|\b(?:step|section|chapter|item|手順|ステップ|項目)\s*\d+(?:\.\d+)*", re.I
 )
+_ZONE = re.compile(r"(?<=UTC|GMT)\s?[+-]\s?\d{1,2}(?::\d{2})?")
 _NTH = r"[\d０-９一二三四五六七八九十百]+"
 _SECTION = re.compile(
     rf"第\s?{_NTH}\s?[条項号章節款編](?:の?第?{_NTH}[項号]|の{_NTH})*"
@@ -160,6 +223,11 @@ _DAY_EN = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WEEKDAY_EN = (
     r"(Mon(?:day)?|Tue(?:s(?:day)?)?|Wed(?:nesday)?|Thu(?:rs(?:day)?)?|Fri(?:day)?|Sat(?:urday)?|Sun(?:day)?)s?\b"
 )
+
+_CODES = "USD|EUR|GBP|JPY|CHF|CNY|KRW|INR|AUD|CAD|SGD"
+_CURRENCIES = {code: code.lower() for code in _CODES.split("|")}
+_CURRENCIES |= {"$": "usd", "€": "eur", "£": "gbp", "¥": "yen", "JPY": "yen"}
+MONEY = frozenset(_CURRENCIES.values())
 
 _FULL_DATE = re.compile(
     r"(?<![\d.])(?P<y>\d{4})(?:[-/.]|年\s?)(?P<m>\d{1,2})(?:[-/.]|月\s?)(?P<d>\d{1,2})(?!\d|\.\d)日?"
@@ -186,16 +254,20 @@ _TIME_COLON = re.compile(
     _LATIN,
 )
 _TIME_FIRST = re.compile(  # "between 2 and 4 a.m."
-    r"(?<![\d:.])(?P<h>\d{1,2})(?=\s?(?:[–—~-]|to|and|until)\s?\d{1,2}(?::\d{2})?\s?[ap]\.?m\b)", _LATIN
+    r"(?<![\d:.])(?P<h>\d{1,2})(?::(?P<min>\d{2}))?"
+    r"(?=\s?(?:[–—~-]|to|and|until)\s?(?P<end>\d{1,2})(?::\d{2})?\s?(?P<ap>[ap])\.?m\b)",
+    _LATIN,
 )
 _TIME_AP = re.compile(r"(?<![\d:.])(?P<h>\d{1,2})\s?(?P<ap>[ap])\.?m\b\.?", _LATIN)
 _WEEKDAY = re.compile(rf"(?P<ja>[{_DAY_JA}])曜|\((?P<paren>[{_DAY_JA}])\)|\b(?P<en>{_WEEKDAY_EN})", re.I)
+_BESIDE = re.compile(rf"\s?[(,・]?\s?(?P<day>[{_DAY_JA}](?=曜|\))|\b{_WEEKDAY_EN})", re.I)
+_BEFORE = re.compile(rf"\b(?P<day>{_WEEKDAY_EN}),?\s(?:the\s)?\Z", re.I)
 _NOON = re.compile(r"\b(?P<noon>noon|midday)\b|(?P<noon2>正午)|\b(?P<zero>midnight)\b", re.I)
 
 _PHONE = re.compile(r"(?<![\w-])\+?\d{1,5}-\d{1,4}-\d{3,4}(?![\w-])", _LATIN)
 _DOTTED = re.compile(r"(?<![\w.])v?(?P<v>\d+(?:\.\d+){2,})(?![\w])", _LATIN)
 _VERSION = re.compile(
-    r"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:USD|EUR|GBP|JPY) )[A-Z][A-Za-z]+ )"
+    rf"(?:\b(?:[Vv]|[Vv]er\.?|[Vv]ersion)\s?|バージョン\s?|\b(?!(?:{_CODES}) )[A-Z][A-Za-z]+ )"
     r"(?P<v>\d+\.\d+)(?![A-Za-z0-9_]|\.\d|\s?-?(?:%|[年月日時分秒週円倍割か]"
     r"|million|billion|thousand|hours?\b|days?\b|weeks?\b|months?\b|years?\b|minutes?\b|seconds?\b|percent\b|times\b))"
 )
@@ -203,7 +275,8 @@ _IDENTIFIER = re.compile(
     r"(?<![A-Za-z0-9])(?=[A-Za-z0-9_#-]*[A-Za-z])(?=[A-Za-z0-9_#-]*\d)[A-Za-z0-9][A-Za-z0-9_#-]*[A-Za-z0-9]"
 )
 _COUNTED = re.compile(
-    r"\d+(?:-[a-z]{2,}(?:-[a-z]+)*|(?:s|secs?|mins?|h|hrs?|d|k|m|b|bn|st|nd|rd|th|x|[kmgt]i?b(?:ps)?|mm|cm|km|kg|g|yen|usd|jpy|am|pm))",
+    r"(?:under|over)-\d+s?"
+    r"|\d+(?:-[a-z]{2,}(?:-[a-z]+)*|(?:s|secs?|mins?|h|hrs?|d|k|m|b|bn|st|nd|rd|th|x|[kmgt]i?b(?:ps)?|mm|cm|km|mg|kg|g|ml|l|db|yen|usd|jpy|am|pm))",
     re.IGNORECASE,
 )
 _SCALES = {"百": 100, "千": 1000, "万": 10**4, "億": 10**8, "兆": 10**12}
@@ -218,7 +291,7 @@ _SCALES_EN = {
     "billion": 10**9,
 }
 _NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_.])(?P<cur>(?:[$€£¥]|\b(?:USD|EUR|GBP|JPY))\s?)?"
+    rf"(?<![A-Za-z0-9_.])(?P<cur>(?:[$€£¥]|\b(?:{_CODES}))\s?)?"
     r"(?P<n>(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?[百千]?[万億兆]?)+)"
     r"(?:\s?(?P<scale>k|K|bn|(?<=\d)[MB](?![A-Za-z])|(?:thousand|million|billion)\b)(?![A-Za-z]))?"
 )
@@ -226,17 +299,18 @@ _PART = re.compile(r"(?P<d>\d{1,3}(?:,\d{3})+|\d+)(?P<f>\.\d+)?(?P<s>[百千]?[�
 
 _UNITS = re.compile(rf"\s?-?(?:{by_unit('units')})", _LATIN)
 _COUNTED_THING = re.compile(r"\s?-?(?:[\u4e00-\u9fff]|[a-z]{3,})", re.I)
-_CURRENCIES = dict(zip(("$", "€", "£", "¥", "USD", "EUR", "GBP", "JPY"), ("usd", "eur", "gbp", "yen") * 2, strict=True))
 _WORKING = re.compile(r"営業日|business|\bwork(?:ing)?\b", re.I)
 _WEEK = 604800
-_MEASURES: dict[str, tuple[tuple[str, int], ...]] = {  # what a unit is in one that others can be compared in
+MEASURES: dict[str, tuple[tuple[str, int], ...]] = {  # what a unit is in one that others can be compared in
     **{unit: (("secs", n),) for unit, n in {"sec": 1, "min": 60, "hour": 3600, "day": 86400, "week": _WEEK}.items()},
     **{unit: (("months", n),) for unit, n in {"month": 1, "year": 12}.items()},
     **{unit: (("length", n),) for unit, n in {"mm": 1, "cm": 10, "metre": 1000, "km": 10**6}.items()},
+    **{unit: (("weight", n),) for unit, n in {"mg": 1, "gram": 1000, "kg": 10**6, "ton": 10**9}.items()},
+    **{unit: (("volume", n),) for unit, n in {"ul": 1, "ml": 1000, "litre": 10**6}.items()},
     **{unit: (("bytes", 1000**n), ("binary", 1024**n)) for n, unit in enumerate(("kb", "mb", "gb", "tb"), 1)},
 }
 _ROUGHLY = {"month": (("secs", 30 * 86400),), "year": (("secs", 365 * 86400),)}  # only of what is said to be rounded
-_GENERAL = frozenset({"num", "bare", "d", *(measure for each in _MEASURES.values() for measure, _ in each)})
+_GENERAL = frozenset({"num", "bare", "d", *(measure for each in MEASURES.values() for measure, _ in each)})
 _OF_TIME = frozenset({"secs", "months", "y", "m", "md", "wd", "t"})
 _NO_AMOUNT = frozenset({"id", "ver", "y", "t", "wd", "m", "md"})
 _CONNECTIVES = re.compile(
@@ -276,7 +350,7 @@ def _plain(text: str, *, claim: bool) -> str:
     if "_" in text:
         text = _EMPHASIS.sub("", text)
     text = _NO_FIGURE.sub(" ", arabic(_APART.sub("", text), claim=claim))
-    return (_ENUMERATOR if claim else _MARKER).sub(" ", text)
+    return _ZONE.sub(" ", (_ENUMERATOR if claim else _MARKER).sub(" ", text))
 
 
 def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
@@ -314,7 +388,7 @@ def _read(text: str, *, claim: bool) -> Iterator[_Reading]:
 # To try a form at every character of a passage is dear, and most passages have none of it.
 
 _NUMBER_BEGINS = re.compile(r"\d(?<![0-9]\d)")
-_AMOUNT_BEGINS = re.compile(r"[$€£¥UEGJ\d](?<![A-Za-z0-9_.].)")
+_AMOUNT_BEGINS = re.compile(r"[$€£¥UEGJCKIAS\d](?<![A-Za-z0-9_.].)")
 _WITH_NUMBERS = frozenset((*_DATES, _TIME_FIRST, _TIME_AP, _COMPOUND, _ORDINAL)) - {_NAMED_DATE}  # they begin with one
 _SIGNS_OF = {  # what a form does not do without, in small letters
     **dict.fromkeys((_MONTH_DAY, _MONTH_JA), ("月",)),
@@ -408,6 +482,8 @@ def _numbers(text: str) -> Iterator[_Reading]:
         if unit == "day" and value % 5 == 0 and _WORKING.search(text, match.end(), end):
             weeks = {f"secs:{plain_number(value / 5 * _WEEK)}"}  # ten working days are two weeks
             wanted, present = wanted | weeks, present | weeks
+        if "," in match["n"]:  # 2,000 is no year
+            wanted, present = ({atom for atom in atoms if not atom.startswith("y:")} for atoms in (wanted, present))
         if not unit and "." in match["n"]:
             present.add(f"ver:{match['n']}")
         about = bool(_ABOUT.search(text[max(0, match.start() - _NEAR) : match.start()]) or _OR_SO.match(text, end))
@@ -446,7 +522,7 @@ def _quantity(value: Decimal, unit: str, *, of_month: bool = False) -> tuple[set
     if unit == "year" and value >= 1000:
         return {f"y:{n}", f"bare:{n}"}, {f"y:{n}", f"num:{n}"}
     both = {f"{unit}:{n}"} if unit else set()
-    both |= {f"{measure}:{plain_number(value * size)}" for measure, size in _MEASURES.get(unit, ())}
+    both |= {f"{measure}:{plain_number(value * size)}" for measure, size in MEASURES.get(unit, ())}
     if unit in ("", "count"):
         wanted = both | {f"num:{n}"}
     else:
@@ -474,8 +550,9 @@ def _date(match: re.Match[str]) -> _Found:
     if not 1 <= month <= 12 or day > 31:
         return []
     found: _Found = []
+    share = {f"pct:{round(100 * month / day)}"} if match.re is _US_DATE and not year and month < day <= 10 else set()
     for d in {day, int(part.get("d2") or 0)} - {0}:
-        found.append(({f"md:{month}-{d}"}, {f"md:{month}-{d}", f"m:{month}", f"d:{d}"}))
+        found.append(({f"md:{month}-{d}"} | share, {f"md:{month}-{d}", f"m:{month}", f"d:{d}"} | share))
     if not day:
         found.append(({f"m:{month}", f"bare:{month}"}, {f"m:{month}"}))
     if year:
@@ -522,6 +599,8 @@ def _time(match: re.Match[str], *, late: bool) -> _Found:
     if hour > 30 or minute > 59:
         return []
     half, ap = part.get("half"), (part.get("ap") or "").lower()
+    if part.get("end") and hour % 12 > int(part["end"]) % 12:
+        ap = "p" if ap == "a" else "a"  # 10 to 4 p.m. begins in the morning
     strict = bool(half or ap) or hour >= 13 or hour == 0 or part["h"].startswith("0")
     if ap == "p" or half in ("午後", "夜", "夕方"):
         hour = hour % 12 + 12
@@ -534,16 +613,31 @@ def _time(match: re.Match[str], *, late: bool) -> _Found:
     return [(wanted | {f"t:{at + 720}"}, {f"t:{at}", *([] if late else [f"either:{at % 720}"])})]
 
 
-_OF_EACH = r"\b(?:an?|one|each|per|every|next|following)\s(?:(?:full|business|working|calendar|single)\s)?(?:{})\b"
+_OF_EACH = (
+    r"\b(?:an?|one|each|per|every|next|following|previous)\s(?:(?:full|business|working|calendar|single)\s)?(?:{})\b"
+)
 _EACH = re.compile(_OF_EACH.format(by_unit("each")), re.I)
 _ADVERBS = re.compile(by_unit("adverbs"), re.I)
-_ADVERBS_BEGIN = re.compile(r"[時毎日翌当週月年各人]")
+_ADVERBS_BEGIN = re.compile(r"[時毎日前翌当週月年各人]")
 _ADVERBS_JA = re.compile(by_unit("adverbs_ja"))
 _EVERY_OTHER = re.compile(by_unit("every_other"), re.I)
-_ADVERBS_EN = ("hourly", "daily", "nightly", "weekly", "monthly", "yearly", "annual")
+_ADVERBS_EN = ("hourly", "daily", "nightly", "day ", "weekly", "monthly", "yearly", "annual")
 _OTHERS = ("every other", "every second", "weekly", "fortnight", "隔")
 
-HALF = re.compile(r"半[額分]|\bhal(?:f|ves)\b", re.I)
+HALF = re.compile(r"半[額分]|\bhal(?:f|v(?:es|ed|ing))\b", re.I)
+
+
+_NTH_DAY = re.compile(  # the 27th of each month
+    r"\bthe (?P<en>\d{1,2})(?:st|nd|rd|th)\b(?=\sof\s(?:the|each|every)|\W*$|[.,;:)])"
+    r"|[毎前翌当各]月の?(?P<ja>\d{1,2})日",
+    re.M,
+)
+_MONTH_END = re.compile(rf"(?P<m>\d{{1,2}})月末|\bend of {_MONTH}", re.I)
+
+
+def _end_of_month(match: re.Match[str]) -> Atom:
+    month = _MONTHS.index(match["mon"][:3].lower()) + 1 if match["mon"] else int(match["m"])
+    return f"md:{month}-{calendar.monthrange(2025, month)[1] if 1 <= month <= 12 else 0}"
 
 
 def _implied(text: str) -> set[Atom]:
@@ -555,6 +649,9 @@ def _implied(text: str) -> set[Atom]:
         said |= {(1, str(match.lastgroup)) for match in _ADVERBS.finditer(text)}
     if any(sign in lower for sign in _OTHERS):
         said |= {(2, str(match.lastgroup)) for match in _EVERY_OTHER.finditer(text)}
-    if ("half" in lower or "halves" in lower or "半" in text) and HALF.search(text):
+    if ("hal" in lower or "半" in text) and HALF.search(text):
         said.add((50, "pct"))
-    return _weekdays_of(text, lower) | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}
+    days = {f"nth:{match['en'] or match['ja']}" for match in _NTH_DAY.finditer(text)} | _weekdays_of(text, lower)
+    if "月末" in text or "end of" in lower:
+        days |= {_end_of_month(match) for match in _MONTH_END.finditer(text)}
+    return days | {atom for n, unit in said for atom in _quantity(Decimal(n), unit)[1]}

@@ -533,3 +533,17 @@ def test_a_name_with_a_link_or_code_in_it_is_that_of_the_page(source: Hit, said:
 )
 def test_another_name_with_a_link_or_code_in_it_is_not(source: Hit, said: str) -> None:
     assert checked(f"{said} [1]", source).removed == (said,)
+
+
+def test_an_abbreviation_may_be_written_out() -> None:
+    source = {1: hit("The drill is at 11am BST.")}
+    assert check("It is at 11:00 in British Summer Time. [1]", source, "en").removed == ()
+    assert check("It is at 11:00 in Central European Time. [1]", source, "en").text == ""
+
+
+def test_what_a_judge_finds_entailed_needs_no_citation_of_its_own() -> None:
+    source = {1: hit("Accidents: 4 in February, 2 in March."), 2: hit("Tea is free.")}
+    said = "The number of accidents is clearly going down.\n\n- February: 4 [1]\n- March: 2 [1]"
+    lead = "The number of accidents is clearly going down."
+    assert [each.sentence for each in check(said, source, "en").objections] == [lead]
+    assert check(said, source, "en", verdicts={lead: "entailed"}).objections == ()
