@@ -47,7 +47,7 @@ SCHEMA: Mapping[str, Any] = {
 
 _VERDICTS: Mapping[str, Verdict] = {
     **dict.fromkeys(("keep", "ok", "pass", "good", "accept", "approve", "approved", "kept", "維持"), "keep"),
-    **dict.fromkeys(("revise", "revised", "fix", "edit", "correct", "rewrite", "修正"), "revise"),
+    **dict.fromkeys(("revise", "revised", "revision", "fix", "edit", "correct", "rewrite", "修正"), "revise"),
     **dict.fromkeys(("reject", "rejected", "fail", "discard", "no_answer", "却下"), "reject"),
 }
 _EXTENTS: Mapping[str, Extent] = {
@@ -112,10 +112,11 @@ async def reflect(
     question = without_middle(ask.question, REPEATED_CHARACTERS)
     wanted = prompt("review", question=question, language=LANGUAGES[ask.language], objections=findings)
     try:
-        return parse_review((await converse([*conversation, UserMessage(wanted)])).text)
+        review = parse_review((await converse([*conversation, UserMessage(wanted)])).text)
     except (ModelError, TimeoutError) as error:
         log.warning("the draft was not reviewed: %s", type(error).__name__)
-        return Review("keep", _NOT_REVIEWED.to(ask.language))
+        review = None
+    return review or Review("keep", _NOT_REVIEWED.to(ask.language))
 
 
 def parse_draft(text: str) -> Draft:
@@ -160,20 +161,27 @@ def _unwrapped(text: str) -> str:
     return f"{tag['inside']}\n{tag['rest'] or ''}" if tag else text
 
 
-def parse_review(text: str) -> Review:
-    """The review in a model's reply, whatever stands around it. What cannot be read keeps the draft: the check in code
-    still follows."""
+def parse_review(text: str) -> Review | None:
+    """The review in a model's reply, whatever stands around it; one that gives a whole answer and no verdict revises.
+    None: there is none to read, and the draft is kept; the check in code still follows."""
     for value in (each for outer in objects(text) for each in (outer, *outer.values()) if isinstance(each, dict)):
-        verdict = _VERDICTS.get(str(value.get("verdict", "")).strip().lower())
+        written = parse_draft(_text(value.get("answer")))
+        verdict = _verdict(value.get("verdict", "revise" if written.text else None))
         if verdict is None:
             continue
-        critique, written = _text(value.get("critique")), parse_draft(_text(value.get("answer")))
+        critique = _text(value.get("critique"))
         found = _extent(value.get("found")) or written.found
         if verdict == "revise" and not written.text and found != "no":
             verdict = "keep"
         answer = written.text if verdict == "revise" else ""
         return Review(verdict, critique, answer, found, _sure(value.get("sure"), written.sure))
-    return Review("keep")
+    return None
+
+
+def _verdict(value: object) -> Verdict | None:
+    """A verdict in a word, or in a few: "needs_revision", "revise: the date"."""
+    said = str(value).strip().lower() if isinstance(value, str) else ""
+    return next((_VERDICTS[word] for word in (said, *re.split(r"[\W_]+", said)[:3]) if word in _VERDICTS), None)
 
 
 def _extent(value: object) -> Extent | None:
