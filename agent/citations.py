@@ -11,7 +11,9 @@ from retrieval.text import sentences
 
 Kind = Literal["text", "item", "quote", "row", "head", "heading", "code", "blank"]
 
-_LABEL = r"(?:results?|sources?|src|refs?|references?|citations?|passages?|検索結果|出典|参照|参考|結果|資料|根拠)"
+_LABEL = (
+    r"(?:results?|sources?|src|refs?|references?|citations?|cited?|passages?|検索結果|出典|参照|参考|結果|資料|根拠)"
+)
 _NUMBERS = rf"\d{{1,3}}(?:\s*(?:[,、，;；・&]|and|と|-|–|〜|~)\s*(?:{_LABEL}\s*)?#?\d{{1,3}})*"
 _MARK = re.compile(
     rf"(?<![ \t\u3000])[ \t\u3000]*(?:(?P<double>\[(?=\[[^\[\]\n]*\]\](?!\()))?"
@@ -23,6 +25,13 @@ _MARK = re.compile(
     re.IGNORECASE,
 )
 _OPENS_MARK = re.compile(r"[\[［【〔(（<]")
+_BEGUN = re.compile(r"\[cite_(?:start|end)\][ \t]?")  # Gemini's, around what it then cites as [cite: 1]
+_ROUND = re.compile(r"[ \t]?[(（](\d{1,2})[)）](?=[.。]?[ \t]*$)", re.MULTILINE)
+_SPOKEN = re.compile(  # "According to Result 1, …"
+    r"(?<=according to )result (?P<a>\d{1,2})\b|(?<=based on )result (?P<b>\d{1,2})\b"
+    r"|(?:検索)?結果 ?(?P<c>\d{1,2})(?=によ[るれ])",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(
     r"\b(?:result|passage|source) #?(?P<a>\d{1,3})\b(?![.,]\d)"
     r"|(?:検索結果|結果|出典)\s?#?(?P<b>\d{1,3})(?![\d.,]|\s?[%％件個点つ回年月日])",
@@ -100,6 +109,18 @@ def marks(text: str) -> list[re.Match[str]]:
         return before > 0 and bracket < code[before - 1][1]
 
     return [mark for mark in _MARK.finditer(text) if not coded(mark.end() - 1)]
+
+
+def with_square_marks(text: str) -> str:
+    """`text` with `(1)` at the ends of its lines as `[1]`, where it cites in no other form, and with the numbers of
+    results that it speaks of; code is untouched."""
+    other = any(marks(part) for fenced, part in fences(text) if not fenced)
+
+    def squared(part: str) -> str:
+        part = _SPOKEN.sub(lambda said: f"[{said['a'] or said['b'] or said['c']}]", _BEGUN.sub("", part))
+        return part if other else _ROUND.sub(r" [\1]", part)
+
+    return "".join(part if fenced else squared(part) for fenced, part in fences(text))
 
 
 def without_marks(text: str) -> str:

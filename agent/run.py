@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from agent import outcomes
-from agent.citations import mark_numbers, marks, with_names, without_marks
+from agent.citations import mark_numbers, marks, with_names, with_square_marks, without_marks
 from agent.conversation import (
     LANGUAGES,
     REPEATED_CHARACTERS,
@@ -482,10 +482,10 @@ def _says_no_more(text: str, known: str) -> bool:
 
 
 def cleaned(text: str) -> str:
-    """A draft without the marks that are only for us."""
+    """A draft without the marks that are only for us, and with citations in one form."""
     for mark in _SENTINELS:
         text = text.replace(mark, "")
-    return text.strip()
+    return with_square_marks(text).strip()
 
 
 def _name(name: str, limit: int) -> str:

@@ -448,6 +448,23 @@ async def test_a_revision_that_is_no_answer_leaves_the_draft_and_is_not_sure(ans
     assert (said.outcome, said.text, said.unsure) == ("answered", "Refunds take 30 days. [1]", True)
 
 
+@pytest.mark.parametrize(
+    ("draft", "shown"),
+    [
+        ("Refunds take 30 days. [cite: 1]", "Refunds take 30 days. [1]"),
+        ("[cite_start]Refunds take 30 days. [cite: 1]", "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days (1).", "Refunds take 30 days [1]."),
+        ("- Refunds take 30 days (1)\n- No refund for gift cards (1)", "- Refunds take 30 days [1]\n- No refund for gift cards [1]"),
+        ("According to Result 1, refunds take 30 days.", "According to [1], refunds take 30 days."),
+        ("検索結果1によると、返金には30日かかります。", "[1]によると、返金には30日かかります。"),
+        ("Refunds take 30 days. (1)\n```\nf (1)\n```", "Refunds take 30 days. [1]\n```\nf (1)\n```"),
+    ],
+)  # fmt: skip
+async def test_a_draft_may_cite_in_other_forms(draft: str, shown: str) -> None:
+    model = ScriptedModel(look("refund"), Reply(text=draft), KEEP)
+    assert answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS))).text == shown
+
+
 async def test_a_revision_is_held_against_the_passages_too() -> None:
     revise = '{"verdict": "revise", "critique": "Better.", "answer": "Refunds take 3 days. [1]"}'
     model = ScriptedModel(look("refund"), Reply(text="30 days [1]"), Reply(text=revise))
