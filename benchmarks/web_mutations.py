@@ -5,6 +5,7 @@ WEB = "tests/adapters/web"
 PAGES = f"{WEB}/pages"
 BROWSERS = f"{WEB}/server/test_browser.py"
 GUARD = "tests/adapters/web/server/test_guard.py"
+MARKDOWN = f"{WEB}/test_markdown.py"
 PATIENCE = "tests/adapters/web/server/test_patience.py"
 BOARD = f"{WEB}/channel/test_messages.py"
 PRIVATE_ROOM = f"{BOARD}::test_a_private_room_is_not_there_for_who_is_not_in_it"
@@ -519,6 +520,30 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "adapters/web/markdown.py",
         ('    parser.add_render_rule("image", _image)\n', ""),
         (HOSTILE,),
+    ),
+    (
+        "Web: a text of very many marks holds up nobody",
+        "adapters/web/markdown.py",
+        (" > MARKS:", " > 10 * MARKS:"),
+        (f"{MARKDOWN}::test_of_too_many_marks_the_text_is_shown_whole",),
+    ),
+    (
+        "Web: marks in marks in marks hold up nobody",
+        "adapters/web/markdown.py",
+        (', "maxNesting": 20', ""),
+        (f"{MARKDOWN}::test_marks_in_marks_are_read_to_a_depth",),
+    ),
+    (
+        "Web: an address that goes on is no link to where it was cut",
+        "adapters/web/markdown.py",
+        ("    if following == \"(\" or (following.isalnum() and found[0][-1] in \"/#$&+=%~\"):\n        return False\n", ""),
+        (f"{MARKDOWN}::test_an_address_that_stands_for_itself_is_a_link_to_what_it_says",),
+    ),
+    (
+        "Web: a session that began with TLS is sent with TLS only",
+        "adapters/web/server/login.py",
+        ("path=\"/\", secure=secure, ", "path=\"/\", "),
+        (f"{BROWSERS}::test_a_session_that_began_with_tls_is_sent_with_tls_only",),
     ),
     (
         "Web: a page's scripts by their hashes",
