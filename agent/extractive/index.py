@@ -31,10 +31,6 @@ MOST = 0.7
 the very thing that is asked for (days of paid leave, where being on call is paid with half a day). Of the sure answers
 to 940 questions in five sets 3 of 20 wrong ones go by it, and 1 of 180 right ones."""
 
-ROW = 0.5
-"""Relevance from which a row of a table tells what is asked if every word of it stands in that row. Of 79 questions
-about tables whose answer is there 9 are sure by it, of 62 whose answer is not there none."""
-
 RIVAL = 0.25
 """Relevance from which another page that holds `HELD` as well is shown beside one that is sure: it may say otherwise,
 as an older and a newer rule do. Of 73 questions whose answer is sure none has such a page."""
@@ -82,13 +78,8 @@ def sure(question: str, hit: Hit) -> bool:
     one part of it, nor the same of another year, version or name. What it asks of each of several things is told where
     all stand. Across languages there are no common words to agree."""
     if words("asks_each").search(normalise(question)):
-        return hit.relevance >= STRONG and holds_all(question, hit)
+        return hit.relevance >= STRONG and hit.held > 1 - 1e-9 and _holds(question, hit)
     return hit.relevance >= (STRONG if hit.held >= MOST else STRONG_MATCH) and _holds(question, hit)
-
-
-def holds_all(question: str, hit: Hit) -> bool:
-    """Whether all that the question is about stands in the passage: there one of its rows may tell it."""
-    return hit.held > 1 - 1e-9 and _holds(question, hit)
 
 
 def rivals(question: str, hits: Sequence[tuple[int, Hit]], shown: Sequence[tuple[int, Hit]]) -> list[tuple[int, Hit]]:

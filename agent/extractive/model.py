@@ -16,11 +16,9 @@ from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
 from agent.extractive.index import (
     FLOOR,
-    ROW,
     Shown,
     asks_the_same,
     certain,
-    holds_all,
     newest_first,
     of_that_name,
     rivals,
@@ -181,21 +179,20 @@ class ExtractiveModel:
         # Words agree with many a passage; where the search does not put such a one first, meaning is against it. What
         # is of another company or product is as near as the page of the one that is asked for.
         first = next((hit for _, hit in found if of_that_name(question, hit.passage)), found[0][1])
-        fits = sure if sure(question, first) else holds_all
-        certainly = alone and fits(question, first) and first.relevance >= ROW
-        telling = [(n, hit) for n, hit in found if certainly and fits(question, hit)]
+        certainly = alone and sure(question, first)
+        telling = [(n, hit) for n, hit in found if certainly and sure(question, hit)]
         closest = await self._shown(asked, telling or found, question, of=of)
         answered = asks_the_same(question, first.passage)
-        if certainly and not answered and not self._told(question, closest, first, in_row=fits is holds_all):
+        if certainly and not answered and not self._told(question, closest, first):
             certainly, closest = False, await self._shown(asked, found, question, of=of)
         other = rivals(question, found, telling)[:1] if certainly else []
         return _Look(certainly, closest, await self._shown(asked, other, question, of=of) if other else None)
 
     @staticmethod
-    def _told(question: str, closest: Shown, first: Hit, *, in_row: bool) -> bool:
+    def _told(question: str, closest: Shown, first: Hit) -> bool:
         place = f"{first.passage.document} {first.passage.title}"
         told = given(question, closest.lines) and of_each(question, closest.lines, place)
-        return told and of_that_row(question, closest.lines, place, needed=in_row)
+        return told and of_that_row(question, closest.lines, place)
 
     async def _shown(self, asked: str, found: Sequence[tuple[int, Hit]], newest: str, *, of: int) -> Shown:
         hits = [hit for _, hit in found]

@@ -60,9 +60,9 @@ def _said(line: Unit) -> tuple[str, ...]:
     return (line.text, line.lead, *line.headings)
 
 
-def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: bool = False) -> bool:
+def of_that_row(question: str, lines: Sequence[Unit], place: str) -> bool:
     """Whether one row of a table that is shown has all that the question is about, together with its headings, the
-    `place` it is at and the prose of its section; where no row is shown, whether none is `needed`.
+    `place` it is at and the prose of its section; or no row is shown.
 
     Rows are alike: one word that is missing asks of another row or column (Italy, a fax number), and so does a figure
     that is there as another thing's (the 3rd week, 3 March). Of 42 questions about rows and columns that are not there
@@ -87,7 +87,7 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str, *, needed: boo
         there = figures(own if another else text)
         return subjects.issubset(encoder.query(text)[0].indices) and all(map(there.hold, named))
 
-    return any(map(told, rows)) if rows else not needed
+    return not rows or any(map(told, rows))
 
 
 def _asks_what_is_not(asked: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from agent.events import Answered, Drafted, Event, Reflected, Thought, ToolCalled, ToolReturned
 from agent.extractive.excerpts import Excerpt
-from agent.extractive.index import ROW, Shown, written
+from agent.extractive.index import Shown, written
 from agent.extractive.model import ExtractiveModel
 from agent.models.base import (
     Message,
@@ -403,21 +403,6 @@ async def test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another
 ) -> None:
     page = passage("tables.md", text, collection="handbook")
     last = answer(await turn(question, Library((page,), relevance=0.9)))
-    assert last.unsure is not is_sure
-
-
-@pytest.mark.parametrize(
-    ("relevance", "text", "is_sure"),
-    [
-        (ROW, ROOMS, True),
-        (ROW - 0.01, ROOMS, False),
-        (ROW, "The phone of room Baltic is 4420.", False),
-        (ROW, "- Room: Alps, Phone: 4410\n- Room: Caspian, Phone: 4420\n\n- Floor: Baltic, Desk: 7", False),
-    ],
-)
-async def test_a_row_with_all_that_is_asked_needs_less_to_be_sure(relevance: float, text: str, is_sure: bool) -> None:
-    page = passage("tables.md", text, collection="handbook")
-    last = answer(await turn("What is the phone of room Baltic?", Library((page,), relevance=relevance)))
     assert last.unsure is not is_sure
 
 
