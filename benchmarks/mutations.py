@@ -247,9 +247,9 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py",),
     ),
     Mutation(
-        "PDF: a table in one of two columns stays where it is read",
+        "files: a table beside a column of text stays where it is read",
         "retrieval/loaders/pdf.py",
-        ("    if any(_in_column(within, size, table.bbox) for table, _ in tables):\n", "    if False:\n"),
+        ("    return bool(beside) or any(text and not gap", "    return bool(beside) or any(False and text and not gap"),
         ("tests/retrieval/loaders/test_pdf.py",),
     ),
     Mutation(
@@ -462,7 +462,7 @@ MUTATIONS = (
     Mutation(
         "files: what is printed beside a ruled table is read",
         "retrieval/loaders/pdf.py",
-        ("        if top < end or beside or not", "        if top < end or not"),
+        ("    if any(_in_column(within, size, table.bbox) for table, _ in tables):\n", "    if False:\n"),
         ("tests/retrieval/loaders/test_pdf.py::test_what_is_printed_beside_a_ruled_table_is_not_lost",),
     ),
     Mutation(

@@ -211,7 +211,7 @@ def _column(names: Sequence[str], known: frozenset[str]) -> int | None:
 
 
 def _note(names: Sequence[str], row: Sequence[str]) -> str:
-    """What stands alone in the first cell of a row and is nothing that its column is called; else empty."""
+    """The text alone in the first cell of a row that is nothing its column is called; else empty."""
     said = _one_line(row[0]) if sum(map(bool, names)) > 2 and not any(row[1:]) else ""
     return said if _NOTE.fullmatch(said) and _LETTER.search(said) else ""
 
