@@ -18,6 +18,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)\s*(?:\d{1,2}|元))年\s*\d{1,2}月\s*\d{1,2}日")
 _OF_A_MONTH = re.compile(r"(?:\d{4}[-/])?(?:\d{1,2}[-/])?\d{1,2}")
+_TOLD_DELIMITER = re.compile(r"sep=(.)\r?\n", re.I)
 _FEWEST_DAYS = 3
 _MOST_TITLE_LINES = 2
 _LONGEST_NAME = 60  # of a column; longer cells are values
@@ -166,8 +167,11 @@ def has_pair(names: Sequence[str]) -> bool:
 
 
 def read_csv(text: str, delimiter: str | None, limits: ParsingLimits) -> list[list[str]]:
-    """The rows of a csv or tsv file; without a given delimiter, the one that cuts its first lines most evenly."""
+    """The rows of a csv or tsv file; without a given delimiter, the one that cuts its first lines most evenly. A first
+    line `sep=;` is told to Excel."""
     csv.field_size_limit(limits.text * 4)
+    if told := _TOLD_DELIMITER.match(text):
+        delimiter, text = told[1], text[told.end() :]
     if delimiter is None:
         delimiter = max(",\t;|", key=lambda mark: _evenness(text, mark))
     rows: list[list[str]] = []

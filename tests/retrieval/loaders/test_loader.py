@@ -354,9 +354,9 @@ async def test_what_is_struck_out_on_a_slide_is_marked_so(loader: Loader) -> Non
 
 
 async def test_a_chart_that_is_drawn_in_space_has_its_numbers(loader: Loader) -> None:
-    deck, numbers = pptx.Presentation(), CategoryChartData()
+    deck, numbers = pptx.Presentation(), CategoryChartData()  # type: ignore[no-untyped-call]
     numbers.categories = ["Q1", "Q2"]
-    numbers.add_series("売上", (10, 20))
+    numbers.add_series("売上", (10, 20))  # type: ignore[no-untyped-call]
     slide = deck.slides.add_slide(deck.slide_layouts[6])
     slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9_000, 9_000, numbers)
     slide.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "As planned"

@@ -40,7 +40,7 @@ def test_each_row_says_what_its_values_mean() -> None:
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(delimiter: str) -> None:
     text = f'品名{delimiter}説明\nペン{delimiter}"黒, 赤; 青"\n'
-    assert table(text).markdown == "- 品名: ペン, 説明: 黒, 赤; 青"
+    assert table(text).markdown == table(f"sep={delimiter}\r\n{text}").markdown == "- 品名: ペン, 説明: 黒, 赤; 青"
 
 
 @pytest.mark.parametrize(
