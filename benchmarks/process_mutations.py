@@ -20,6 +20,12 @@ TWICE = f"{TESTS}::test_the_same_document_added_twice_at_once_is_there_once"
 
 MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
+        "what is being added to an embedded index beside a server's database stays",
+        "bot/knowledge/upkeep.py",
+        ("if not self._embedded and (", "if ("),
+        (f"{TESTS}::test_what_a_process_stages_in_an_index_of_its_own_is_its_own",),
+    ),
+    (
         "Slack over HTTP: the signature counts",
         HTTP,
         ("        return hmac.compare_digest(", "        return True or hmac.compare_digest("),

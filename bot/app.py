@@ -433,16 +433,18 @@ async def running(
         def ingest(into: Index) -> Ingest:
             return Ingest(embedder, sparse, into, max_chars=settings.chunk_size)
 
-        process = this_process()
+        process, embedded = this_process(), settings.qdrant_url is None
         if on_server(data.engine):
-            await stack.enter_async_context(attending(data.engine, process, embedded=settings.qdrant_url is None))
+            await stack.enter_async_context(attending(data.engine, process, embedded=embedded))
         index, row = await open_vectors(
             settings, data, embedder, ingest, rebuild, renew=renew, aside=aside, tidy=tidy, process=process
         )
         stack.push_async_callback(index.close)
         snapshots = Snapshots(index, VectorStores(data.engine, process), row)
         if on_server(data.engine):
-            await stack.enter_async_context(Upkeep(data.engine, index, snapshots).running())
+            if embedded and tidy:
+                await index.unstage()
+            await stack.enter_async_context(Upkeep(data.engine, index, snapshots, embedded=embedded).running())
         reranker = make_reranker(settings)
         if reranker is not None:
             stack.callback(reranker.close)

@@ -52,9 +52,16 @@ class Upkeep:
     """The work that any process on a shared database and index does for all of them, one at a time."""
 
     def __init__(
-        self, engine: Engine, index: Index, snapshots: Snapshots, *, clock: Callable[[], float] = time.monotonic
+        self,
+        engine: Engine,
+        index: Index,
+        snapshots: Snapshots,
+        *,
+        embedded: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock` in seconds."""
+        """`embedded`: the index is this process's alone, which is at work in it; `clock` in seconds."""
+        self._embedded = embedded
         self._clock = clock
         self._engine = engine
         self._index = index
@@ -77,7 +84,7 @@ class Upkeep:
 
     async def _unstage(self) -> None:
         living = frozenset(await Processes(self._engine).bury())
-        if self._living is None or not self._living <= living:
+        if not self._embedded and (self._living is None or not self._living <= living):
             await self._index.unstage(living)
         self._living = living
 

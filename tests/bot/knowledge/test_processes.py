@@ -250,6 +250,14 @@ async def test_what_a_dead_process_has_staged_goes(machines: Machines) -> None:
     assert await b.index.publish("e" * 32, at=1) == 1
 
 
+async def test_what_a_process_stages_in_an_index_of_its_own_is_its_own(machines: Machines) -> None:
+    """Also when nobody has heard of it for a while: an embedded index does not know who has staged what."""
+    a = await machines.process("a")
+    await staged(a)
+    await Upkeep(a.engine, a.index, a.snapshots, embedded=True).put_right()
+    assert await a.index.publish("d" * 32, at=1) == 1
+
+
 async def test_what_a_dead_process_published_and_did_not_commit_is_never_seen(machines: Machines) -> None:
     a, b = await machines.process("a"), await machines.process("b")
     kept = await a.add("plan.md", "# Plan\n\nThe old harbour plan.\n")
