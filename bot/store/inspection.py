@@ -117,7 +117,7 @@ async def server_condition(url: str, link: ServerLink) -> Condition:
         await require_sessions(engine)
         there = await rows(engine, text("SELECT to_regclass('alembic_version') IS NOT NULL AS there"))
         found = await rows(engine, text("SELECT version_num FROM alembic_version")) if there[0].there else ()
-        read_only = (await rows(engine, text("SELECT pg_is_in_recovery() AS standby")))[0].standby
+        read_only = (await rows(engine, text("SELECT current_setting('transaction_read_only')")))[0][0] == "on"
         revision = str(found[0].version_num) if found else None
         trouble: Literal["", "read_only"] = "read_only" if read_only else ""
         if not trouble:

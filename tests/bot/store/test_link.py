@@ -30,6 +30,7 @@ from bot.store.locks import locked
 from bot.store.outbox import Outbox
 from bot.types import Place, Post
 from migrations import MigrationError, upgrade
+from tests.bot.postgresql import execute
 from tests.fakes.postgresql import behind, pooled
 
 SELF_SIGNED = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost"
@@ -175,6 +176,22 @@ async def test_a_statement_has_an_end_but_cleaning_up_takes_as_long_as_it_takes(
     assert await compact(engine)
     assert (await rows(engine, shown))[0].span == "1s"
     await engine.dispose()
+
+
+async def test_a_user_whom_the_server_gives_less_time_can_still_be_upgraded(postgresql: str) -> None:
+    address = postgresql.format(name="postgres")
+    execute(
+        address,
+        "CREATE ROLE hasty LOGIN",
+        "CREATE DATABASE hasty OWNER hasty",
+        "ALTER ROLE hasty SET statement_timeout = 1",
+    )
+    url = make_url(postgresql.format(name="hasty")).set(username="hasty")
+    done = await asyncio.to_thread(upgrade, url.render_as_string(hide_password=False), link=ServerLink().arguments())
+    assert done.before is None
+    execute(address, "ALTER ROLE hasty SET default_transaction_read_only = on")
+    found = await server_condition(url.render_as_string(hide_password=False), ServerLink())
+    assert found.trouble == "read_only"
 
 
 async def test_a_server_that_falls_silent_holds_up_nobody_for_ever(
