@@ -22,7 +22,7 @@ from bot.unanswered.clustering import SIGNALS, Clustering, Fitted, Floats, compo
 from retrieval.embeddings.local import LocalEmbedder
 
 ROOT = Path(__file__).parents[1]
-WEIGHTS = ROOT / "bot" / "grouping.json"
+WEIGHTS = ROOT / "bot" / "unanswered" / "clustering.json"
 QUESTIONS = ROOT / "tests" / "golden"
 GOLDEN = QUESTIONS / "question_groups.jsonl"
 MORE = QUESTIONS / "question_groups_more.jsonl"

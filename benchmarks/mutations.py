@@ -1978,7 +1978,7 @@ MUTATIONS = (
     Mutation(
         "teaching: one question has one answer, whatever its words",
         "bot/unanswered/expert_answers.py",
-        ("if leans(text) or not (is_same or squeezed(text) in known)", "if leans(text) or squeezed(text) not in known"),
+        ("if leans(text) or not (is_same or wording(text) in known)", "if leans(text) or wording(text) not in known"),
         (f"{TAUGHT}::test_a_newer_answer_takes_the_place_of_one_that_was_found_by_other_words",),
     ),
     Mutation(

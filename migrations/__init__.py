@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+_NO_PRIVILEGE = "42501"
 _LOCK = 5_214_020_117  # PostgreSQL advisory lock: one process upgrades at a time
 _PATIENCE_SECONDS = 60  # for another process that is upgrading
 
@@ -101,6 +102,13 @@ def upgrade(url: str, *, to: str = "head", link: Mapping[str, Any] | None = None
             raise MigrationError(
                 f"The database cannot be reached: {_short(error)}", f"データベースに接続できません: {_short(error)}"
             ) from error
+        if _sqlstate(error) == _NO_PRIVILEGE:
+            raise MigrationError(
+                f"Kotae's role may not make its tables: {_short(error)}. Let the database's owner allow it, for "
+                "example by GRANT CREATE ON SCHEMA public TO the role; then run kotae migrate.",
+                f"Kotae のロールにはテーブルを作る権限がありません: {_short(error)}。データベースの所有者が、たとえば "
+                "GRANT CREATE ON SCHEMA public TO ロール名 で許可してから、kotae migrate を実行してください。",
+            ) from error
         raise MigrationError(
             f"The database could not be opened or upgraded, and was left as it was: {_short(error)}. kotae doctor says "
             "more.",
@@ -149,6 +157,8 @@ def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
             f"データベースに Kotae のものではないテーブル（{', '.join(sorted(strangers)[:3])}）があります。"
             "Kotae 専用のデータベースを指定してください。",
         )
+    if file is None and before is None:
+        _require_unicode(db)
     backup = _copy(file, before) if file is not None and before is not None else None
     # 11 MB that almost no start needs
     from alembic import command
@@ -159,6 +169,18 @@ def _change(db: Connection, file: Path | None, to: str) -> Upgraded:
     config.attributes["connection"] = db
     command.upgrade(config, to)
     return Upgraded(before, str(_revision(db)), backup)
+
+
+def _require_unicode(db: Connection) -> None:
+    """Raises MigrationError where a database could not hold every text: each document would be refused only later."""
+    encoding = db.execute(text("SELECT current_setting('server_encoding')")).scalar()
+    if encoding != "UTF8":
+        raise MigrationError(
+            f"The database's encoding is {encoding}, which not every text can be kept in. Please give Kotae one "
+            "that was made with ENCODING 'UTF8' TEMPLATE template0.",
+            f"データベースの文字コードが {encoding} のため、保存できない文字があります。"
+            "ENCODING 'UTF8' TEMPLATE template0 で作ったデータベースを指定してください。",
+        )
 
 
 def _revision(db: Connection) -> str | None:
@@ -219,6 +241,11 @@ def _is_full(error: Exception) -> bool:
     cause: Any = getattr(error, "orig", None) or error
     name = str(getattr(cause, "sqlite_errorname", ""))
     return name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE") or getattr(cause, "errno", None) == errno.ENOSPC
+
+
+def _sqlstate(error: Exception) -> str | None:
+    """PostgreSQL's code of an error, Appendix A of its manual."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None)
 
 
 def _short(error: Exception) -> str:

@@ -67,6 +67,10 @@ _NOT_OURS = Text(en="It holds none of Kotae's tables.", ja="Kotae のテーブ�
 _MIGRATE = Text(
     en="Run kotae migrate; it makes a copy first.", ja="kotae migrate を実行してください。先にコピーが作られます。"
 )
+_MIGRATE_SERVER = Text(
+    en="Make a copy, for example with pg_dump, and run kotae migrate.",
+    ja="pg_dump などでコピーを取ってから、kotae migrate を実行してください。",
+)
 _OLDER = Text(
     en="It is of revision {revision}; this version of Kotae needs {wanted}.",
     ja="リビジョン {revision} のものです。このバージョンの Kotae には {wanted} が必要です。",
@@ -117,7 +121,7 @@ async def database(settings: Settings) -> Sequence[Remark]:
         return [fault(filled(_UNREADABLE, what=what, why=os_reason(error)), _PERMISSION)]
     if found.whole == "damaged":
         return [fault(filled(_DAMAGED, what=what), _FROM_BACKUP)]
-    remarks = []
+    remarks, migrate = [], _MIGRATE if file else _MIGRATE_SERVER
     if found.trouble:
         remarks.append(fault(*_TROUBLES[found.trouble]))
     if found.whole == "unknown" and not found.trouble and file:
@@ -126,9 +130,9 @@ async def database(settings: Settings) -> Sequence[Remark]:
     if not found.known:
         remarks.append(fault(filled(_NEWER, revision=str(found.revision)), Text(*way_back(file))))
     elif found.revision is None and found.whole == "whole":
-        remarks.append(warning(_NOT_OURS, _MIGRATE))
+        remarks.append(warning(_NOT_OURS, migrate))
     elif found.revision != found.wanted and found.revision is not None:
-        remarks.append(warning(filled(_OLDER, revision=found.revision, wanted=found.wanted), _MIGRATE))
+        remarks.append(warning(filled(_OLDER, revision=found.revision, wanted=found.wanted), migrate))
     return remarks or [fine(filled(_GOOD_DATABASE, revision=found.wanted))]
 
 

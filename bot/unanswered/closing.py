@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from agent.routing.follow_up import goes_on
 from bot.types import Question
-from bot.unanswered.clustering import squeezed
-from bot.unanswered.paraphrases.paraphrases import alike
+from bot.unanswered.paraphrases.paraphrases import alike, wording
 from retrieval.types import TEAM
 
 
@@ -112,7 +111,7 @@ def _alike(chosen: Question, others: Sequence[Question]) -> list[bool]:
 
 def _key(question: Question) -> tuple[str, str]:
     """Equal for questions of one wording that ask for one thing."""
-    return squeezed(question.question), "" if stands_alone(question) else question.turn
+    return wording(question.question), "" if stands_alone(question) else question.turn
 
 
 def _wordings(questions: Sequence[Question], besides: Question) -> tuple[str, ...]:

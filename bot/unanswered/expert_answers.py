@@ -24,9 +24,8 @@ from bot.store.unanswered import UnansweredQuestions
 from bot.texts import MEMBERS
 from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
 from bot.unanswered.closing import Closing, closing, stands_alone
-from bot.unanswered.clustering import squeezed
 from bot.unanswered.notices import Due
-from bot.unanswered.paraphrases.paraphrases import alike
+from bot.unanswered.paraphrases.paraphrases import alike, wording
 from retrieval.i18n import Text, filled
 from retrieval.loaders.sanitize import clean, clean_line
 from retrieval.text import language_of, normalise
@@ -360,12 +359,12 @@ def parse(markdown: str) -> tuple[Sequence[str], str]:
 def _besides(said: Sequence[str], wordings: Sequence[str]) -> list[str]:
     """Those of an older answer's wordings that ask for something else than these; what goes on from another question
     may."""
-    known = {squeezed(text) for text in said if not leans(text)}
+    known = {wording(text) for text in said if not leans(text)}
     same = alike(said[0], wordings) if not leans(said[0]) else [False] * len(wordings)
     return [
         text
         for text, is_same in zip(wordings, same, strict=True)
-        if leans(text) or not (is_same or squeezed(text) in known)
+        if leans(text) or not (is_same or wording(text) in known)
     ]
 
 

@@ -66,6 +66,7 @@ from migrations import MigrationError, NewerDatabaseError, Upgraded, upgrade
 from retrieval.datasets import Columns
 from retrieval.i18n import Text
 from retrieval.types import TEAM, Hit, Passage, SearchMetrics
+from tests.bot.postgresql import execute
 from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
@@ -124,6 +125,31 @@ def test_postgresql_gets_the_same_tables(postgresql_template: str, postgresql: s
         return found
 
     assert asyncio.run(compared()) == []
+
+
+def test_a_role_that_may_make_no_tables_is_told_how_it_may(postgresql: str) -> None:
+    execute(
+        postgresql.format(name="postgres"),
+        "DROP DATABASE IF EXISTS kotae_narrow",
+        "CREATE DATABASE kotae_narrow",
+        "DROP ROLE IF EXISTS narrow",
+        "CREATE ROLE narrow LOGIN",
+    )
+    execute(postgresql.format(name="kotae_narrow"), "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    url = postgresql.format(name="kotae_narrow").replace("kotae@", "narrow@")
+    with pytest.raises(MigrationError, match="GRANT CREATE ON SCHEMA public") as refused:
+        upgrade(url)
+    assert "permission denied" in str(refused.value) and "GRANT CREATE" in refused.value.text("ja")
+    execute(postgresql.format(name="kotae_narrow"), "GRANT CREATE ON SCHEMA public TO narrow")
+    assert upgrade(url).after == HEAD
+
+
+def test_a_new_database_that_cannot_hold_every_text_is_refused(postgresql: str) -> None:
+    create = "CREATE DATABASE kotae_latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+    execute(postgresql.format(name="postgres"), "DROP DATABASE IF EXISTS kotae_latin", create)
+    with pytest.raises(MigrationError, match="LATIN1") as refused:
+        upgrade(postgresql.format(name="kotae_latin"))
+    assert "ENCODING 'UTF8'" in refused.value.text("ja")
 
 
 def test_two_processes_upgrade_once(tmp_path: Path) -> None:

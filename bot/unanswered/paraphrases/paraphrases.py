@@ -6,6 +6,7 @@ that mean the same (`paraphrase_words`), numbers, what is asked, who does what t
 Only grammar and politeness are left out, so a word that nobody listed keeps two questions apart. Source: product.md §4.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,6 +18,8 @@ from bot.unanswered.paraphrases.parts import ParsedQuestion, Part
 from retrieval.text import language_of, normalise
 
 LONGEST = 500  # characters of a question that are read; what is longer says the same as its equal only
+_MARKS = re.compile(r"[\s?!、。…'’‘\"“”「」『』]+|[.,]+(?=\s|$)")  # of sentences
+_SIGNS = re.compile(r"[<>≤≥≦≧±](?==?\s*\d)|(?<![^\s(])-(?=\d)|(?<=[a-z])(?:\+\+|#)(?![a-z0-9])")  # "<500", "C++"
 _FREE = frozenset({"limit", "minimum", "new", "old", "+may", "+need", "+exist", "+past", "+case", "+should", "-not"})
 _GIVEN = frozenset({"to", "object"})  # 顧客に返金する: to refund a customer
 _DOING = frozenset({"subject", "topic", "of", ""})  # インターンの有給: the leave that interns get
@@ -25,10 +28,10 @@ _CHANGED = frozenset({"subject", "object"})  # 「サーバーを再起動」, �
 
 
 def same(a: str, b: str) -> bool:
-    """Whether both say the same. Questions of the same letters do, whatever they are."""
-    if _letters(a) == _letters(b):
+    """Whether both say the same. Questions in the same words do, whatever they are."""
+    if wording(a) == wording(b):
         return True
-    if max(len(a), len(b)) > LONGEST:
+    if max(len(a), len(b)) > LONGEST or _signs(a) != _signs(b):
         return False
     ours, theirs = _read(a), _read(b)
     if not ours.parts or ours.asked != theirs.asked or _said(ours) != _said(theirs):
@@ -53,9 +56,14 @@ def _read(text: str) -> ParsedQuestion:
     return japanese(text) if language_of(text) == "ja" else english(text)
 
 
-def _letters(text: str) -> str:
-    """Case, width, spaces and the marks at the end make no difference; those inside a number or a name do."""
-    return "".join(normalise(text).split()).strip("?!。、.…") or text
+def wording(text: str) -> str:
+    """Equal for questions in the same words: case, width, spaces and the marks of sentences make no difference, those
+    of a number or a name do ("3.5", "C++")."""
+    return _MARKS.sub("", normalise(text)) or text
+
+
+def _signs(text: str) -> list[str]:
+    return sorted(_SIGNS.findall(normalise(text)))
 
 
 def _said(reading: ParsedQuestion) -> Counter[tuple[str, str]]:

@@ -491,7 +491,10 @@ async def test_a_server_that_cannot_be_reached(tmp_path: Path, unused_tcp_port: 
 async def test_a_server_without_tables_and_with_them(postgresql: str, postgresql_template: str, tmp_path: Path) -> None:
     empty = postgresql.format(name="postgres")
     expect(
-        await found("database", at(tmp_path, DATABASE_URL=empty)), "warning", "none of Kotae's tables", "kotae migrate"
+        await found("database", at(tmp_path, DATABASE_URL=empty)),
+        "warning",
+        "none of Kotae's tables",
+        "with pg_dump, and run kotae migrate",
     )
     (finding,) = await found("database", at(tmp_path, DATABASE_URL=postgresql.format(name=postgresql_template)))
     assert finding.level == "ok"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.paraphrases import HELD_OUT, PAIRS, TURNED, read
-from bot.unanswered.paraphrases.paraphrases import LONGEST, alike, same
+from bot.unanswered.paraphrases.paraphrases import LONGEST, alike, same, wording
 
 
 def test_most_that_say_the_same_are_known() -> None:
@@ -52,6 +52,23 @@ def test_a_word_nobody_listed_keeps_questions_apart() -> None:
     assert not same("グルメカードはどこで使えますか", "フードカードはどこで使えますか")
     assert not same("Where is the blorb?", "Where is the big blorb?")
     assert not same("？？？", "！！") and not same("it is", "are we")
+
+
+@pytest.mark.parametrize(
+    ("asked", "again", "is_same"),
+    [
+        ("May I spend 3.5 hours on it?", "may I  spend 3.5 hours, on it", True),
+        ("経費は、いくらまで？", "経費はいくらまで", True),
+        ("May I spend 3.5 hours on it?", "May I spend 35 hours on it?", False),
+        ("Can I spend <500 dollars?", "Can I spend >500 dollars?", False),
+        ("What is -5 for?", "What is 5 for?", False),
+        ("C++ は使えますか", "C は使えますか", False),
+    ],
+)
+def test_the_marks_of_sentences_make_no_difference_and_the_signs_of_numbers_and_names_do(
+    asked: str, again: str, is_same: bool
+) -> None:
+    assert same(asked, again) is (wording(asked) == wording(again)) is is_same
 
 
 def test_a_pasted_text_says_the_same_as_itself_only() -> None:
