@@ -237,13 +237,13 @@ MUTATIONS = (
     Mutation(
         "extractive: a code is more than its number",
         "agent/extractive/index.py",
-        ("    if not all(map(figures(told).hold, codes)):\n", "    if False:\n"),
+        ("    if codes and not all(map(figures(told).hold, codes)):\n", "    if False:\n"),
         ("tests/agent/extractive/test_model.py",),
     ),
     Mutation(
         "extractive: a row of a page of another year",
         "agent/extractive/wanted.py",
-        ("figures(own if another else text)", "figures(text)"),
+        ("there = own if another else text", "there = text"),
         ("tests/agent/extractive/test_model.py",),
     ),
     Mutation(
@@ -684,7 +684,7 @@ MUTATIONS = (
     Mutation(
         "a row that has a figure as another thing's does not tell it",
         "agent/extractive/wanted.py",
-        (" and all(map(there.hold, named))", ""),
+        (" and all(map(figures(there).hold, named))", ""),
         (
             "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
         ),

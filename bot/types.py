@@ -212,6 +212,11 @@ def taken_back(posts: Iterable[Post]) -> list[Post]:
     return [post for post in posts if post.kind == "notice" and post.data.get("placeholder") and post.message]
 
 
+def is_wordless(card: Mapping[str, Any]) -> bool:
+    """Whether a card, by its data, waits to be drawn anew: its words were somebody's who is forgotten."""
+    return bool(card["row"].get("text") == "")
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something to be said in a thread outside of any turn: a question asked there has an answer now, or `corrects`

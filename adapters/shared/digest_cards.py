@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.bot import Bot
-from bot.types import Action, Audience, Card, CardRow, Link, Place, Post
+from bot.types import Action, Audience, Card, CardRow, Link, Place, Post, is_wordless
 from bot.unanswered import card_replies
 from bot.unanswered.closing import closing
 from bot.unanswered.digest_card import remaining
@@ -74,7 +74,7 @@ async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) 
     gone = await bot.experts.missing(card.data["questions"])
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
-    shown, wordless = reference_of(card), not question_on(card)
+    shown, wordless = reference_of(card), is_wordless(card.data)
     if card.data["closed"] or (not still and (asked or gone)):
         return _closed(card, gone, language)
     if not (gone or wordless) and (not asked or shown in {question.id for question in still}):

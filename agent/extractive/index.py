@@ -129,8 +129,8 @@ def _of_that_number(question: str, passage: Passage) -> bool:
     answers another question answers none of another day or amount either: there any number has to."""
     parts = (passage.document, passage.title, *passage.headings, passage.question or "", passage.text)
     told, asked = (unicodedata.normalize("NFKC", text) for text in ("\n".join(parts), question))
-    codes = (fact for fact in facts(asked) if any(atom.startswith("id:") for atom in fact.any_of))
-    if not all(map(figures(told).hold, codes)):
+    codes = [fact for fact in facts(asked) if any(atom.startswith("id:") for atom in fact.any_of)]
+    if codes and not all(map(figures(told).hold, codes)):
         return False
     named = _NUMBER.findall(asked) if passage.question else chain.from_iterable(_NUMBERED.findall(asked))
     return set(_NUMBER.findall(told)).issuperset(filter(None, named)) and _ordinals(told) >= _ordinals(asked)

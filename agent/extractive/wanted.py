@@ -84,8 +84,8 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str) -> bool:
     def told(row: Unit) -> bool:
         own = " ".join((place, *row.headings, row.text))
         text = " ".join((*around(row), own))
-        there = figures(own if another else text)
-        return subjects.issubset(encoder.query(text)[0].indices) and all(map(there.hold, named))
+        there = own if another else text
+        return subjects.issubset(encoder.query(text)[0].indices) and all(map(figures(there).hold, named))
 
     return not rows or any(map(told, rows))
 

@@ -14,12 +14,7 @@ from decimal import Decimal
 from functools import partial
 from itertools import combinations, permutations
 
-from agent.grounding.quantities import (
-    MEASURES,
-    Fact,
-    amount,
-    rounds,
-)
+from agent.grounding.quantities import MEASURES, Fact, amount, rounds
 from agent.routing.calculator import compute
 
 _YEARS = (2023, 2024)  # where no year is said: one of each kind

@@ -214,8 +214,7 @@ def _recurs(fact: Fact, sentence: Reckoning) -> bool:
     says of it, or by the calendar, where a weekday and a year were told. Or it is the year of a computed one."""
     wanted = value(fact)
     if wanted is None or wanted.day is None:
-        year = any(atom.startswith("in:") for atom in fact.any_of)
-        return year and any(each.shown == fact.shown for each in sentence.computed)
+        return fact.dated and any(each.shown == fact.shown for each in sentence.computed)
     told = [*sentence.facts, *sentence.told]
     said = {each.weekday for each in dated(sentence.text) if (each.month, each.day) == wanted.day}
     days = said or weekdays(*wanted.day, map(int, readings("y", told))) & set(map(int, readings("wd", told)))

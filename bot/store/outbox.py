@@ -138,10 +138,6 @@ def without_words(card: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: card.get(name) for name in ("questions", "reference")}, "row": row, "closed": False}
 
 
-def is_wordless(card: Mapping[str, Any]) -> bool:
-    return bool(card["row"].get("text") == "")
-
-
 def is_row_of(post: Any) -> ColumnElement[bool]:
     """The condition for the row of a post, given the post or such a row."""
     return and_(posts.c.about == post.about, posts.c.kind == post.kind, posts.c.part == post.part)

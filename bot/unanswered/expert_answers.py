@@ -19,10 +19,21 @@ from bot.logs import holds_secret, without_secrets
 from bot.records import AuditRecord, DocumentRow
 from bot.store.documents import Documents
 from bot.store.notifications import Notices, Telling
-from bot.store.outbox import Outbox, is_wordless
+from bot.store.outbox import Outbox
 from bot.store.unanswered import UnansweredQuestions
 from bot.texts import MEMBERS
-from bot.types import Actor, AnswerGiven, AnswerTaken, Audience, OpenQuestions, Place, Post, Question, Upload
+from bot.types import (
+    Actor,
+    AnswerGiven,
+    AnswerTaken,
+    Audience,
+    OpenQuestions,
+    Place,
+    Post,
+    Question,
+    Upload,
+    is_wordless,
+)
 from bot.unanswered.closing import Closing, closing, stands_alone
 from bot.unanswered.notices import Due
 from bot.unanswered.paraphrases.paraphrases import alike, wording

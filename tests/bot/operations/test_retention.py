@@ -42,7 +42,7 @@ from bot.store.held_files import HeldRows
 from bot.store.ingestions import IngestionStore
 from bot.store.inspection import file_of
 from bot.store.notifications import Notices, Telling
-from bot.store.outbox import Outbox, is_wordless
+from bot.store.outbox import Outbox
 from bot.store.retention_clock import STEP, Clock, RetentionClock
 from bot.store.schema import (
     answers,
@@ -63,7 +63,7 @@ from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.store.vector_stores import VectorStores
 from bot.turns.trace import Recording
-from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post
+from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post, is_wordless
 from retrieval.types import TEAM, SearchMetrics
 from tests.bot.store.closing import resolve
 from tests.bot.store.everything import fill, rows_of_all
