@@ -14,6 +14,9 @@ Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "help", "
 
 _COURTESY: tuple[Kind, ...] = ("farewell", "thanks", "greeting")
 _PING = re.compile(r"<@[^<>]*>|(?<!\w)@\w+")
+_CALLED = re.compile(  # at its beginning everybody, at its end or in a sentence of its own who may like to know
+    r"^(?:@(?:here|channel|everyone)(?!\w)[\s,:、：]*)+|[\s(（]*(?<![a-z])(?:cc|fyi)[:：]?\s*@[^?？。!！]*$", re.IGNORECASE
+)
 _EMOJI = re.compile(r":[\w+-]+:")  # as Slack writes them: ":bow:", ":+1::skin-tone-3:"
 _NO_WORD = re.compile(r"[\W_]*")
 _MARK = re.compile(r".\s*[,、。!?.~〜…]+|[,、。!?]")  # from the last character of what it sets off
@@ -82,8 +85,10 @@ def requests(message: str) -> bool:
 
 
 def question_in(message: str) -> str:
-    """Without the sentences that are only courtesy, and without a greeting or a hesitation in front, whose words would
-    be searched for. As it is where there is nothing of that, or nothing else."""
+    """Without the sentences that are only courtesy, without a greeting or a hesitation in front, and without those who
+    are called to look at it: their words would be searched for. As it is where there is nothing of that, or nothing
+    else."""
+    message = _CALLED.sub("", message) or message
     said = sentences(message)
     kept = [one for one in said if route(one).kind not in _COURTESY]
     if not kept:

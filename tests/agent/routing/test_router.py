@@ -236,6 +236,9 @@ def test_a_sum_is_computed_behind_a_greeting() -> None:
         ("お疲れ様です。有給は何日もらえますか？よろしくお願いします。", "有給は何日もらえますか？"),
         ("お疲れ様です、有給は何日もらえますか", "有給は何日もらえますか"),
         ("えっと、すみません、鍵は誰が持ってますか", "鍵は誰が持ってますか"),
+        ("@channel who approves laptop requests?", "who approves laptop requests?"),
+        ("@here 有給は何日もらえますか？ cc @田中 太郎", "有給は何日もらえますか？"),
+        ("who approves laptop requests (cc: @Tom Sato, @ann)", "who approves laptop requests"),
     ],
 )
 def test_what_is_asked_is_free_of_the_courtesy_around_it(message: str, question: str) -> None:
@@ -253,6 +256,9 @@ def test_what_is_asked_is_free_of_the_courtesy_around_it(message: str, question:
         "お疲れ様会の予算は？",
         "どうもありがとうございました。",
         "経費の期限は？ 承認は誰が？",
+        "Whom do I put in cc: the lead or HR?",
+        "may I write @channel in #general?",
+        "@here",
         "",
     ],
 )
