@@ -18,6 +18,10 @@ RECORDED = Text(
     en=" Your question has been noted so that somebody who knows can answer it.",
     ja="ご質問は未回答として記録しましたので、詳しい方に届けます。",
 )
+RESTRICTED = Text(
+    en=" Only documents for everyone are used here, since people from outside the team may be reading.",
+    ja="ここはチーム外の方も読める可能性があるため、全員に公開された文書だけで答えます。",
+)
 DECLINED = Text(en="Sorry, I cannot help with this request.", ja="申し訳ありませんが、このご依頼にはお応えできません。")
 GENERAL = Text(
     en="From general knowledge, not from the team’s documents:", ja="以下は資料ではなく、一般的な知識に基づく回答です："
@@ -26,7 +30,9 @@ CUT_OFF = Text(
     en="(This answer was cut off at the length limit.)", ja="（長さの上限に達したため、回答が途中で終わっています。）"
 )
 
-_NEXT = "|".join(re.escape(said.partition("{")[0]) for each in (LOOKED_IN, RECORDED) for said in (each.en, each.ja))
+_NEXT = "|".join(
+    re.escape(said.partition("{")[0]) for each in (LOOKED_IN, RECORDED, RESTRICTED) for said in (each.en, each.ja)
+)
 _CLOSEST = re.compile(  # a page's name may have stops of its own
     "|".join(re.escape(said).replace(r"\{page\}", ".*?") + rf"(?={_NEXT}|$)" for said in (CLOSEST.en, CLOSEST.ja)), re.M
 )
@@ -75,13 +81,14 @@ def unknown(
     reaches_team: bool = True,
     chosen: bool = False,
 ) -> str:
-    """Not found, the page that comes closest, and here is where I looked; what becomes of the question is said only
-    where somebody sees it. `searched` None: there is nothing that could be, in all collections or in those `chosen`."""
+    """Not found, the page that comes closest, and here is where I looked; what becomes of the question, or why neither
+    more was read nor anybody sees it. `searched` None: there is nothing that could be, in all collections or in those
+    `chosen`."""
     page = CLOSEST.to(language, page=closest) if closest else ""
     where = LOOKED_IN.to(language, names=("、" if language == "ja" else ", ").join(searched)) if searched else ""
     if searched is None:
         where = (NONE_CHOSEN if chosen else NO_DOCUMENTS).to(language)
-    return UNKNOWN.to(language) + page + where + (RECORDED.to(language) if reaches_team else "")
+    return UNKNOWN.to(language) + page + where + (RECORDED if reaches_team else RESTRICTED).to(language)
 
 
 def without_closest(text: str) -> str:

@@ -858,7 +858,7 @@ MUTATIONS = (
     Mutation(
         "audience: no promise in words",
         "agent/outcomes.py",
-        ("(RECORDED.to(language) if reaches_team else \"\")", "RECORDED.to(language)"),
+        ("(RECORDED if reaches_team else RESTRICTED)", "RECORDED"),
         ("tests/agent/strategies/test_react.py::test_nobody_is_promised_where_nobody_sees_what_is_missed",),
     ),
     Mutation(

@@ -205,15 +205,17 @@ async def test_no_answer_in_japanese() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "promise"), [("May I bring pets?", "somebody who knows"), ("ペットは？", "詳しい方")]
+    ("question", "promise", "reason"),
+    [("May I bring pets?", "somebody who knows", "outside the team"), ("ペットは？", "詳しい方", "チーム外の方")],
 )
 @pytest.mark.parametrize("reaches_team", [True, False])
 async def test_nobody_is_promised_where_nobody_sees_what_is_missed(
-    question: str, promise: str, reaches_team: bool
+    question: str, promise: str, reason: str, reaches_team: bool
 ) -> None:
     asked = replace(asking(question), reaches_team=reaches_team)
     answer = answer_of(await events(ScriptedModel(look("pets"), Reply(text=NO_ANSWER)), asked, Searches()))
     assert answer.outcome == "unknown" and (promise in answer.text) == reaches_team
+    assert (reason in answer.text) != reaches_team
     assert answer.text.rstrip().endswith((".", "。"))
 
 
