@@ -206,11 +206,12 @@ class _Git:
             await self.run("init", "--bare", "--quiet", "--template=", "--", str(self.mirror))
         command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--force")
         fetch = self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
-        async with beside(fetch) as fetching, beside(self._too_big()) as size:
-            done, _ = await asyncio.wait({size, fetching}, return_when=asyncio.FIRST_COMPLETED)
-            if fetching in done:
+        async with beside(fetch) as fetching:
+            while not fetching.done() and await asyncio.to_thread(_size, self.mirror) <= MOST_BYTES:
+                await asyncio.wait({fetching}, timeout=1)
+            if done := fetching.done():
                 await fetching
-        if fetching not in done or await asyncio.to_thread(_size, self.mirror) > MOST_BYTES:
+        if not done or await asyncio.to_thread(_size, self.mirror) > MOST_BYTES:
             await self._drop()  # it also holds what the repository has got rid of
             raise SourceError(TOO_BIG, n=MOST_BYTES >> 20)
         await self._pack()
@@ -324,36 +325,27 @@ class _Git:
             numbered |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
         return given | fixed | numbered
 
-    async def _too_big(self) -> None:
-        """Returns once the mirror is larger than it may be."""
-        while await asyncio.to_thread(_size, self.mirror) <= MOST_BYTES:  # noqa: ASYNC110 (nothing tells of it)
-            await asyncio.sleep(1)
-
 
 async def _fetched(
     blobs: asyncio.subprocess.Process, dates: Mapping[str, str], too_long: Collection[str], page: SourcePage
 ) -> Fetched:
+    """A page from a `cat-file --batch`. Raises SourceError when none can be read any more: then the mirror is damaged,
+    or git has ended."""
     if page.version in too_long:  # a terabyte of zeros is a kilobyte in a repository
         raise PageRefusedError(REASONS["size"], limit=size(ParsingLimits().file))
-    data = await _blob(blobs, page.version)
-    if data.startswith(_LFS):
-        raise PageRefusedError(_IN_LFS)
-    return Fetched(data, dates.get(page.ref))
-
-
-async def _blob(blobs: asyncio.subprocess.Process, blob: str) -> bytes:
-    """An object, from a `cat-file --batch`. Raises SourceError when it cannot be read any more: then the mirror is
-    damaged, or git has ended."""
     assert blobs.stdin is not None and blobs.stdout is not None  # it was started so
     try:
-        blobs.stdin.write(f"{blob}\n".encode())
+        blobs.stdin.write(f"{page.version}\n".encode())
         await blobs.stdin.drain()
         head = (await blobs.stdout.readuntil(b"\n")).split()
         if head[-1] == b"missing":
             raise SourceError(_LOST)
-        return (await blobs.stdout.readexactly(int(head[2]) + 1))[:-1]  # a line end follows
+        data = (await blobs.stdout.readexactly(int(head[2]) + 1))[:-1]  # a line end follows
     except (OSError, EOFError, ValueError) as error:
         raise SourceError(_FAILED, why=type(error).__name__) from error
+    if data.startswith(_LFS):
+        raise PageRefusedError(_IN_LFS)
+    return Fetched(data, dates.get(page.ref))
 
 
 async def _said(process: asyncio.subprocess.Process, most: int) -> tuple[bytes, bytes]:

@@ -9,15 +9,13 @@ import asyncio
 import codecs
 import hashlib
 import io
-import json
 import logging
 import re
 import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import KW_ONLY, asdict, dataclass, field
-from html.parser import HTMLParser
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -27,6 +25,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException  # type: ignore[import-untyped]
 from defusedxml.ElementTree import iterparse  # type: ignore[import-untyped]
 from protego import Protego
+from pydantic import TypeAdapter
 
 from bot.sources.base import (
     NOT_NOW,
@@ -44,9 +43,10 @@ from bot.store.followed import FollowedPage
 from bot.waiting import Sleep
 from retrieval.i18n import Text
 from retrieval.loaders.dates import iso_date
-from retrieval.loaders.encodings import decode_named, decode_page
+from retrieval.loaders.encodings import decode_named
 from retrieval.loaders.file_types import SUFFIXES, suffix_of
-from retrieval.loaders.limits import FileRefused, ParsingLimits
+from retrieval.loaders.html import html_links
+from retrieval.loaders.limits import ParsingLimits
 from retrieval.providers.errors import seconds_asked
 
 log = logging.getLogger(__name__)
@@ -66,8 +66,6 @@ _KINDS = {
     "text/markdown": ".md",
     "application/pdf": ".pdf",
 }
-_LEADING = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
-_REFRESH = re.compile(r"[;,]\s*url\s*=\s*[\"']?([^\"']+)", re.I)
 _A_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+)?html", re.I)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 
@@ -110,6 +108,9 @@ class _Page:
     links: list[str] = field(default_factory=list)
     canonical: str = ""
     said: str = ""
+
+
+_MEMORY = TypeAdapter(dict[str, _Page])
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +256,8 @@ class _Visit:
         return kept
 
     async def _read_robots(self) -> None:
-        try:
-            answer = await self._get(urljoin(self.start, "/robots.txt"), beside=True)
-        except AwayError as error:  # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
-            raise SourceError(_START, url=urljoin(self.start, "/robots.txt"), why=error.said) from error
+        # unreachable means: not to be visited (RFC 9309 §2.3.1.4)
+        answer = await self._needed(urljoin(self.start, "/robots.txt"), beside=True)
         if answer.status == 200:
             self.robots = Protego.parse(answer.body[:ROBOTS_BYTES].decode("utf-8-sig", errors="replace"))
         if not self.robots.can_fetch(self.start, AGENT):
@@ -274,16 +273,8 @@ class _Visit:
         self.below = parent + slash
         if name and suffix_of(name) not in SUFFIXES:
             of_the_host = not parent and not suffix_of(name)
-            if of_the_host or await self._is_led_into(f"{path}/"):
+            if of_the_host or urlsplit((await self._needed(self.start)).url).path.startswith(f"{path}/"):
                 self.below = f"{path}/"
-
-    async def _is_led_into(self, folder: str) -> bool:
-        """Whether the server sends whoever asks for the start page on into this folder."""
-        try:
-            answer = await self._get(self.start)
-        except AwayError as error:
-            raise SourceError(_START, url=self.start, why=error.said) from error
-        return urlsplit(answer.url).path.startswith(folder)
 
     async def _sitemap(self) -> dict[str, str] | None:
         """Its addresses of this site, each with its date; None: there are none, and links are followed. Generators that
@@ -311,7 +302,7 @@ class _Visit:
                 why = error.said if isinstance(error, AwayError) else str(error) or type(error).__name__
                 raise SourceError(_SITEMAP, url=url, why=why) from error
             any_there = True
-            ours = {page: date for given, date in pages.items() if self._ours(page := self._here(given))}
+            ours = {page: date for given, date in pages.items() if (page := self._ours(given))}
             self.seen[url] = _Page(version=_NAMED if ours else "", suffix=".xml")
             waiting += inner
             found |= ours
@@ -367,8 +358,7 @@ class _Visit:
             page, body = await asyncio.to_thread(_read, answer)
             if not page.suffix:
                 return None
-            page.links = [here for link in page.links if self._ours(here := self._here(link))]
-            page.canonical = self._here(page.canonical)
+            page.links, page.canonical = [*filter(None, map(self._ours, page.links))], self._ours(page.canonical)
             self._bound(len(page.links), LINKS)
             self.on_disk += len(body)
             if self.on_disk > self.source.most_bytes:
@@ -387,25 +377,28 @@ class _Visit:
         name, value = ("If-None-Match", before.etag) if before.etag else ("If-Modified-Since", before.modified)
         return {name: value} if value and value.isascii() else {}
 
-    def _here(self, url: str) -> str:
-        """An address of this host by the scheme of the start page: many sites name both."""
-        scheme = urlsplit(self.start).scheme
-        return url if not _same_host(url, self.start) else f"{scheme}:{url.partition(':')[2]}"
-
     def _bound(self, count: int, times: int = 1) -> None:
         """Raises SourceError for more than the site may have: what is beyond would seem to be gone."""
         if count > times * self.source.pages:
             raise SourceError(TOO_MANY, most=self.source.pages)
 
     def _may_be_read(self, url: str) -> bool:
-        return self._ours(url) and self.robots.can_fetch(url, AGENT)
+        return self._ours(url) == url and self.robots.can_fetch(url, AGENT)
 
-    def _ours(self, url: str) -> bool:
-        """Of the same host, in the folder that is followed, and a page: Sphinx lays the source of each beside it."""
+    def _ours(self, url: str) -> str:
+        """An address by the scheme of the start page, as many sites name both; "": it is none of the same host, not in
+        the folder that is followed, or no page: Sphinx lays the source of each beside it."""
         start, parts = urlsplit(self.start), urlsplit(url)
-        there = (parts.scheme, parts.netloc) == (start.scheme, start.netloc)
         below = parts.path.startswith(self.below) or parts.path == start.path
-        return there and below and "/_sources/" not in parts.path
+        ours = below and parts.netloc == start.netloc and "/_sources/" not in parts.path
+        return f"{start.scheme}:{url.partition(':')[2]}" if ours else ""
+
+    async def _needed(self, url: str, *, beside: bool = False) -> Answer:
+        """An answer without which the site cannot be read. Raises SourceError."""
+        try:
+            return await self._get(url, beside=beside)
+        except AwayError as error:
+            raise SourceError(_START, url=url, why=error.said) from error
 
     async def _get(
         self, url: str, headers: Mapping[str, str] = MappingProxyType({}), *, beside: bool = False
@@ -413,12 +406,11 @@ class _Visit:
         """The answer after redirects, all of which stay on the host; 404: it leads elsewhere. `beside`: robots.txt or a
         sitemap, which is not there whatever it is refused with (RFC 9309 §2.3.1.3; S3 answers 403 for what is missing).
         Raises AwayError, SourceError for an address that may not be reached."""
-        answer = await self._followed(url, headers)
-        for tried in range(TRIES - 1):
-            if answer.status not in (429, 503):
-                break
-            await self.source.wait(_patience(answer, tried))
-            answer = await self._followed(url, headers)
+        answer, tried = await self._followed(url, headers), 1
+        while answer.status in (429, 503) and tried < TRIES:
+            asked = seconds_asked(answer.headers.get("retry-after", ""))
+            await self.source.wait(min(2.0 ** (tried - 1) if asked is None else asked, LONGEST_WAIT))
+            answer, tried = await self._followed(url, headers), tried + 1
         missing = answer.gone or (beside and answer.status < 500 and answer.status != 429)
         if answer.status >= 400 and not missing:
             raise AwayError(str(answer.status))
@@ -430,7 +422,7 @@ class _Visit:
             answer = await self.client.get(url, headers)
             if answer.status not in (301, 302, 303, 307, 308):
                 if url != asked:
-                    self.led[asked] = self._here(url), for_good
+                    self.led[asked] = self._ours(url), for_good
                 return answer
             for_good = for_good and answer.status in (301, 308)
             try:
@@ -524,58 +516,15 @@ def _read(answer: Answer) -> tuple[_Page, bytes]:
     if charset and (text := decode_named(body, charset[1])) is not None:
         body = codecs.BOM_UTF8 + text.encode()
     version = hashlib.sha256(body.removeprefix(codecs.BOM_UTF8)).hexdigest()
-    page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix)
-    said = ""
+    page = _Page(headers.get("etag", ""), headers.get("last-modified", ""), version, suffix, said=version)
     if suffix == ".html":
-        page.links, page.canonical, said = _leads(answer.url, body)
-    page.said = said or version
+        found = html_links(body)
+        leads = [_address(answer.url, found.base, link) for link in found.links if link]
+        page.links = list(dict.fromkeys(filter(None, leads)))
+        page.canonical = _address(answer.url, found.base, found.canonical) if found.canonical else ""
+        if said := " ".join("".join(found.said).split()):
+            page.said = hashlib.sha256(said.encode()).hexdigest()
     return page, body
-
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.base = self.canonical = ""
-        self.said: list[str] = []
-        self._silent = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self._silent = tag in ("script", "style")
-        if tag == "a":
-            self.said.append(given.get("href", "").partition("?")[0])
-        if "nofollow" not in given.get("rel", ""):
-            self.links.append(given.get(_LEADING.get(tag, ""), ""))
-        if tag == "meta" and given.get("http-equiv", "").lower() == "refresh":
-            self.links += _REFRESH.findall(given.get("content", ""))
-        elif tag == "base":
-            self.base = given.get("href", "")
-        elif tag == "link" and given.get("rel", "").lower() == "canonical":
-            self.canonical = given.get("href", "")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self.said.append(" ".join(data.split()))
-
-
-def _leads(url: str, body: bytes) -> tuple[list[str], str, str]:
-    """Addresses that a page leads to, and of the page that it says is its original; a hash of its words and of the
-    links in them, but for what differs each time, such as whither a sign-in goes on."""
-    reader = _Reader()
-    try:
-        page = decode_page(body)
-    except FileRefused:
-        page = body.decode(errors="replace")
-    with suppress(AssertionError):  # which it raises for what is no markup: the links before it are found
-        reader.feed(page)
-    links = filter(None, (_address(url, reader.base, link) for link in reader.links if link))
-    canonical = _address(url, reader.base, reader.canonical) if reader.canonical else ""
-    said = " ".join(filter(None, reader.said))
-    return list(dict.fromkeys(links)), canonical, said and hashlib.sha256(said.encode(errors="replace")).hexdigest()
 
 
 def _address(url: str, base: str, link: str) -> str:
@@ -592,19 +541,13 @@ def _last_name(url: str, *, query: bool = False) -> str:
     return parts.path.rstrip("/").rpartition("/")[2] + (f"?{parts.query}" if query else "")
 
 
-def _patience(answer: Answer, tried: int) -> float:
-    """Seconds until it is asked again."""
-    asked = seconds_asked(answer.headers.get("retry-after", ""))
-    return min(2.0**tried if asked is None else asked, LONGEST_WAIT)
-
-
 def _recall(memory: Path) -> dict[str, _Page]:
     try:
-        return {url: _Page(**kept) for url, kept in json.loads(memory.read_text()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return _MEMORY.validate_json(memory.read_bytes())
+    except (OSError, ValueError):
         return {}
 
 
-def _remember(memory: Path, seen: Mapping[str, _Page]) -> None:
+def _remember(memory: Path, seen: dict[str, _Page]) -> None:
     memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    memory.write_text(json.dumps({url: asdict(page) for url, page in seen.items()}, ensure_ascii=False))
+    memory.write_bytes(_MEMORY.dump_json(seen))
