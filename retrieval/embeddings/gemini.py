@@ -3,7 +3,7 @@ embedder is chosen."""
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Self
 
 import httpx2
@@ -11,22 +11,11 @@ from google import genai
 from google.genai import errors, types
 from pydantic import SecretStr
 
-from retrieval.embeddings.base import prefixes
-from retrieval.embeddings.remote import (
-    CALL_SECONDS,
-    FOR_A_QUERY,
-    FOR_DOCUMENTS,
-    CallError,
-    Pause,
-    RetryLimits,
-    embed,
-    estimated_tokens,
-    failed_call,
-)
+from retrieval.embeddings.remote import CALL_SECONDS, CallError, Kind, Pause, RemoteEmbedder, failed_call
 from retrieval.providers.errors import HttpRefusal
 from retrieval.providers.gemini_versions import Versions
 from retrieval.providers.openai_http import CONNECT_SECONDS, secret, sendable, tls, without_key
-from retrieval.types import Vector, Vectors
+from retrieval.types import Vectors
 
 BASE_URL = "https://generativelanguage.googleapis.com/"
 BATCH = 100  # the API's own limit
@@ -35,14 +24,12 @@ _NATIVE = {"gemini-embedding-001": 3072, "gemini-embedding-2": 3072}
 _READS = {"gemini-embedding-001": 2048, "gemini-embedding-2": 8192}  # tokens; more are cut off in silence
 _READS_AT_LEAST = 2048
 _TAKES_A_TASK = "gemini-embedding-001"  # later models are told by what stands before the text
+_TASKS: dict[Kind, str] = {"document": "RETRIEVAL_DOCUMENT", "query": "RETRIEVAL_QUERY"}
 
 
-class GeminiEmbedder:
-    """An `EmbeddingClient`. `open` it where the size of its vectors may be unknown; `close` it when done.
-
-    `dimensions` is the size to make; other than the model's own, it is asked for, and the vectors are brought to
-    length 1 here. Nothing is sent before the first text.
-    """
+class GeminiEmbedder(RemoteEmbedder):
+    """`open` it where the size of its vectors may be unknown. `dimensions` is the size to make; other than the model's
+    own, it is asked for, and the vectors are brought to length 1 here."""
 
     def __init__(
         self,
@@ -54,11 +41,9 @@ class GeminiEmbedder:
         api_version: str | None = None,
         pause: Pause = asyncio.sleep,
     ) -> None:
-        self._model = model.removeprefix("models/")
-        self.dimensions = dimensions
-        self.max_tokens = _READS.get(self._model, _READS_AT_LEAST)
-        self._before = prefixes(self._model)
-        self._pause = pause
+        model = model.removeprefix("models/")
+        reads = _READS.get(model, _READS_AT_LEAST)
+        super().__init__("gemini", model, dimensions=dimensions, max_tokens=reads, batch=BATCH, pause=pause)
         self._versions = Versions(api_version)
         given = secret(key)
         if given is None:
@@ -96,59 +81,20 @@ class GeminiEmbedder:
         """`dimensions` None: the model's own; the server is asked when we do not know it. Raises EmbeddingError."""
         known = dimensions or _NATIVE.get(model.removeprefix("models/"), 0)
         made = cls(model, known, key=key, base_url=base_url, api_version=api_version, pause=pause)
-        if not known:
-            try:
-                (vector,) = await made._embed(["size"], "RETRIEVAL_QUERY", FOR_DOCUMENTS)
-            except BaseException:
-                await made.close()
-                raise
-            made.dimensions = len(vector)
-        return made
-
-    @property
-    def name(self) -> str:
-        return f"gemini:{self._model}@{self.dimensions}"
+        return await made.measured()
 
     async def close(self) -> None:
         await self._http.aclose()
         await self._client.aio.aclose()
         self._client.close()
 
-    def count_tokens(self, text: str) -> int:
-        """An estimate that is seldom too low (`estimated_tokens`)."""
-        return estimated_tokens(self._before[0] + text)
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return await self._embed([self._before[0] + text for text in texts], "RETRIEVAL_DOCUMENT", FOR_DOCUMENTS)
-
-    async def embed_query(self, text: str) -> Vector:
-        return (await self.embed_queries([text]))[0]
-
-    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        return await self._embed([self._before[1] + text for text in texts], "RETRIEVAL_QUERY", FOR_A_QUERY)
-
-    async def _embed(self, texts: Sequence[str], task: str, patience: RetryLimits) -> Vectors:
-        config = types.EmbedContentConfig(
-            task_type=task if self._model.startswith(_TAKES_A_TASK) else None,
-            output_dimensionality=None if self.dimensions in (0, _NATIVE.get(self._model)) else self.dimensions,
-        )
-
-        async def call(some: list[str]) -> Vectors:
-            return await self._call(some, config)
-
-        return await embed(
-            call,
-            texts,
-            name=f"gemini:{self._model}",
-            dimensions=self.dimensions or None,
-            batch=BATCH,
-            patience=patience,
-            pause=self._pause,
-        )
-
-    async def _call(self, texts: list[str], config: types.EmbedContentConfig) -> Vectors:
+    async def _call(self, kind: Kind, texts: list[str]) -> Vectors:
         if not sendable(self._key):
             raise CallError("key", "the key holds characters that no key has")
+        config = types.EmbedContentConfig(
+            task_type=_TASKS[kind] if self._model.startswith(_TAKES_A_TASK) else None,
+            output_dimensionality=None if self.dimensions in (0, _NATIVE.get(self._model)) else self.dimensions,
+        )
         # Whole contents: the SDK puts strings together into one for models after 001.
         contents: list[types.ContentUnion] = [types.Content(parts=[types.Part(text=text)]) for text in texts]
         while True:

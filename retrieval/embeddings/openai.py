@@ -6,24 +6,13 @@ Source: platform.openai.com/docs/api-reference/embeddings.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import httpx2
 from pydantic import SecretStr
 
-from retrieval.embeddings.base import prefixes
-from retrieval.embeddings.remote import (
-    CALL_SECONDS,
-    FOR_A_QUERY,
-    FOR_DOCUMENTS,
-    CallError,
-    Pause,
-    RetryLimits,
-    embed,
-    estimated_tokens,
-    failed_call,
-)
+from retrieval.embeddings.remote import CALL_SECONDS, CallError, Kind, Pause, RemoteEmbedder, failed_call
 from retrieval.providers.openai_http import (
     Complaint,
     client,
@@ -36,7 +25,7 @@ from retrieval.providers.openai_http import (
     sendable,
     without_key,
 )
-from retrieval.types import Vector, Vectors
+from retrieval.types import Vectors
 
 BATCH = 32  # the least that servers take by default (text-embeddings-inference); OpenAI takes 2,048
 
@@ -51,13 +40,10 @@ _READS = (  # part of the model's name, tokens
 _READS_AT_LEAST = 512
 
 
-class OpenAIEmbedder:
-    """An `EmbeddingClient`. `open` it where the size of its vectors may be unknown; `close` it when done.
-
-    `dimensions` is the size that the vectors have. `reduced`: that it is asked for, since it may not be the model's
-    own (a server that knows no such wish is not bothered again, and has to send that size). `key` may be None.
-    Nothing is sent before the first text.
-    """
+class OpenAIEmbedder(RemoteEmbedder):
+    """`open` it where the size of its vectors may be unknown. `reduced`: that size is asked for, since it may not be
+    the model's own (a server that knows no such wish is not bothered again, and has to send that size). `key` may be
+    None."""
 
     def __init__(
         self,
@@ -69,15 +55,12 @@ class OpenAIEmbedder:
         reduced: bool = False,
         pause: Pause = asyncio.sleep,
     ) -> None:
-        self._model = model
-        self.dimensions = dimensions
-        self.max_tokens = next((tokens for part, tokens in _READS if part in model.lower()), _READS_AT_LEAST)
-        self._before = prefixes(model)
+        reads = next((tokens for part, tokens in _READS if part in model.lower()), _READS_AT_LEAST)
+        super().__init__("openai", model, dimensions=dimensions, max_tokens=reads, batch=BATCH, pause=pause)
         self._reduced = reduced
         self._key = secret(key)
         self._url = endpoint(base_url, "embeddings")
         self._http = client(CALL_SECONDS)
-        self._pause = pause
 
     @classmethod
     async def open(
@@ -93,47 +76,12 @@ class OpenAIEmbedder:
         native = _NATIVE.get(model, 0)
         known = dimensions or native
         made = cls(model, known, key=key, base_url=base_url, reduced=known != native, pause=pause)
-        if not known:
-            try:
-                (vector,) = await made._embed(["size"], FOR_DOCUMENTS)
-            except BaseException:
-                await made.close()
-                raise
-            made.dimensions = len(vector)
-        return made
-
-    @property
-    def name(self) -> str:
-        return f"openai:{self._model}@{self.dimensions}"
+        return await made.measured()
 
     async def close(self) -> None:
         await self._http.aclose()
 
-    def count_tokens(self, text: str) -> int:
-        """An estimate that is seldom too low (`estimated_tokens`)."""
-        return estimated_tokens(self._before[0] + text)
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return await self._embed([self._before[0] + text for text in texts], FOR_DOCUMENTS)
-
-    async def embed_query(self, text: str) -> Vector:
-        return (await self.embed_queries([text]))[0]
-
-    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        return await self._embed([self._before[1] + text for text in texts], FOR_A_QUERY)
-
-    async def _embed(self, texts: Sequence[str], patience: RetryLimits) -> Vectors:
-        return await embed(
-            self._call,
-            texts,
-            name=f"openai:{self._model}",
-            dimensions=self.dimensions or None,
-            batch=BATCH,
-            patience=patience,
-            pause=self._pause,
-        )
-
-    async def _call(self, texts: list[str]) -> Vectors:
+    async def _call(self, kind: Kind, texts: list[str]) -> Vectors:
         if not sendable(self._key):
             raise CallError("key", "the key holds characters that no key has")
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}

@@ -6,21 +6,24 @@ import logging
 import math
 import random
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from functools import partial
+from typing import Literal, Self, cast
 
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
+from retrieval.embeddings.base import prefixes
 from retrieval.i18n import Text
 from retrieval.providers.errors import HttpRefusal
-from retrieval.types import EmbeddingError, Vectors
+from retrieval.types import EmbeddingError, Vector, Vectors
 
 log = logging.getLogger(__name__)
 
 Call = Callable[[list[str]], Awaitable[Vectors]]
-"""One request for the vectors of some texts. Raises `CallError`."""
+Kind = Literal["document", "query"]
 Pause = Callable[[float], Awaitable[None]]
 Why = Literal["busy", "down", "timeout", "key", "model", "refused", "overlong", "reply"]
 
@@ -110,34 +113,77 @@ def failed_call(refusal: HttpRefusal, text: str) -> CallError:
     return CallError("refused" if 400 <= refusal.code < 500 else "down", text)
 
 
-async def embed(
-    call: Call,
-    texts: Sequence[str],
-    *,
-    name: str,
-    dimensions: int | None,
-    batch: int,
-    patience: RetryLimits,
-    pause: Pause = asyncio.sleep,
-) -> Vectors:
-    """The unit vectors of `texts` in their order, `batch` of them a call. `name` is the model for people's eyes,
-    `dimensions` the size that is wanted (None: whatever comes). Raises EmbeddingError."""
-    sender = _Sender(call, patience, pause)
-    vectors: Vectors = []
-    for start in range(0, len(texts), batch):
-        some = [_sendable(text) for text in texts[start : start + batch]]
-        try:
-            found = await sender.send(some)
-            vectors += _unit(found, len(some), name, dimensions)
-        except CallError as error:
-            log.warning("embedding with %s failed (%s): %s", name, error.why, error)
-            raise EmbeddingError(_WORDS[error.why], name=name) from error
-    if sender.cut:
-        log.warning(
-            "%d of %d texts are longer than %s reads; what follows is left out of search by meaning",
-            *(sender.cut, len(texts), name),
-        )
-    return vectors
+class RemoteEmbedder(ABC):
+    """An `EmbeddingClient` behind a network, which is sent nothing before the first text. `dimensions` is the size that
+    its vectors have; 0 until it is `measured`. `close` it when done."""
+
+    def __init__(
+        self, provider: str, model: str, *, dimensions: int, max_tokens: int, batch: int, pause: Pause
+    ) -> None:
+        """`batch`: texts that one call takes."""
+        self._provider = provider
+        self._model = model
+        self.dimensions = dimensions
+        self.max_tokens = max_tokens
+        self._batch = batch
+        self._before = prefixes(model)
+        self._pause = pause
+
+    @property
+    def name(self) -> str:
+        return f"{self._provider}:{self._model}@{self.dimensions}"
+
+    async def measured(self) -> Self:
+        """With the size of its vectors, for which the server is asked where it is not known. Raises EmbeddingError, and
+        is closed then."""
+        if not self.dimensions:
+            try:
+                (vector,) = await self._embed(["size"], "query", FOR_DOCUMENTS)
+            except BaseException:
+                await self.close()
+                raise
+            self.dimensions = len(vector)
+        return self
+
+    def count_tokens(self, text: str) -> int:
+        """An estimate that is seldom too low (`estimated_tokens`)."""
+        return estimated_tokens(self._before[0] + text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return await self._embed([self._before[0] + text for text in texts], "document", FOR_DOCUMENTS)
+
+    async def embed_query(self, text: str) -> Vector:
+        return (await self.embed_queries([text]))[0]
+
+    async def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return await self._embed([self._before[1] + text for text in texts], "query", FOR_A_QUERY)
+
+    async def _embed(self, texts: Sequence[str], kind: Kind, patience: RetryLimits) -> Vectors:
+        """The unit vectors of `texts` in their order. Raises EmbeddingError."""
+        name, wanted = f"{self._provider}:{self._model}", self.dimensions or None
+        sender = _Sender(partial(self._call, kind), patience, self._pause)
+        vectors: Vectors = []
+        for start in range(0, len(texts), self._batch):
+            some = [_sendable(text) for text in texts[start : start + self._batch]]
+            try:
+                found = await sender.send(some)
+                vectors += _unit(found, len(some), name, wanted)
+            except CallError as error:
+                log.warning("embedding with %s failed (%s): %s", name, error.why, error)
+                raise EmbeddingError(_WORDS[error.why], name=name) from error
+        if sender.cut:
+            log.warning(
+                "%d of %d texts are longer than %s reads; what follows is left out of search by meaning",
+                *(sender.cut, len(texts), name),
+            )
+        return vectors
+
+    @abstractmethod
+    async def _call(self, kind: Kind, texts: list[str]) -> Vectors:
+        """One request for the vectors of some texts. Raises `CallError`."""
+
+    @abstractmethod
+    async def close(self) -> None: ...
 
 
 @dataclass

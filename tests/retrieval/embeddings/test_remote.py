@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from retrieval.embeddings.base import EmbeddingClient, prefixes
 from retrieval.embeddings.gemini import GeminiEmbedder
 from retrieval.embeddings.openai import OpenAIEmbedder
-from retrieval.embeddings.remote import FOR_A_QUERY, FOR_DOCUMENTS, RetryLimits, embed, estimated_tokens
+from retrieval.embeddings.remote import FOR_A_QUERY, FOR_DOCUMENTS, RetryLimits, estimated_tokens
 from retrieval.providers.openai_http import endpoint
 from retrieval.types import EmbeddingError, Vector
 from tests.fakes import gemini, openai
@@ -384,9 +384,7 @@ async def test_silence_ends_when_patience_does() -> None:
     async with FakeOpenAI() as server, openai_embedder(server) as embedder:
         server.order_embedding(openai.Vectors(None))
         with pytest.raises(EmbeddingError, match="too long"):
-            await embed(
-                embedder._call, ["a"], name="m", dimensions=None, batch=1, patience=RetryLimits(3, 0.2), pause=Pauses()
-            )
+            await embedder._embed(["a"], "query", RetryLimits(3, 0.2))
 
 
 async def test_half_a_surrogate_pair_is_no_matter() -> None:
