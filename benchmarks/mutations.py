@@ -1781,7 +1781,7 @@ MUTATIONS = (
     Mutation(
         "what was brought to a person late is in the next digest",
         "bot/unanswered/asking.py",
-        ("                reopened_at=self._clock(),\n", ""),
+        ("                reopened_at=self.clock(),\n", ""),
         (f"{ASKING}::test_what_was_brought_to_a_person_late_is_in_the_digest_after",),
     ),
     Mutation(
@@ -2035,7 +2035,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a private answer is changed where it is read",
         "bot/unanswered/corrections.py",
-        ("self._documents.listed(readers, collection=ANSWERS)", "self._documents.listed(collection=ANSWERS)"),
+        ("self.documents.listed(readers, collection=ANSWERS)", "self.documents.listed(collection=ANSWERS)"),
         (f"{ANSWERS}::test_each_private_place_has_its_own_answer_to_take_back",),
     ),
     Mutation(
@@ -2071,7 +2071,7 @@ MUTATIONS = (
     Mutation(
         "teaching: an edit that was cut short is told",
         "bot/unanswered/corrections.py",
-        ('if verdict.status == "unchanged" and await self._audit.mentions(f"sha256:{now}"):', 'if verdict.status == "unchanged":'),
+        ('if verdict.status == "unchanged" and await self.audit.mentions(f"sha256:{now}"):', 'if verdict.status == "unchanged":'),
         (f"{ANSWERS}::test_an_edit_that_was_cut_short_and_is_made_again_ends_as_it_would_have",),
     ),
     Mutation(
@@ -2776,7 +2776,7 @@ MUTATIONS = (
         "what is still posted of a deleted question is taken away by the next process",
         "adapters/shared/turns.py",
         (
-            "        for deleted in await self._bot.turns.deleted(self._platform):\n            await self._clear(deleted)\n",
+            "        for deleted in await self.bot.turns.deleted(self.platform):\n            await self._clear(deleted)\n",
             "",
         ),
         (f"{CONFORMANCE}::test_what_a_process_left_of_a_deleted_question_is_taken_away_by_the_next",),
@@ -3052,7 +3052,7 @@ MUTATIONS = (
         for safeguard, change, test in (
             (
                 "what waits for a morning waits for the next one",
-                ("            if self._due(ask, to) > self._clock():\n                return\n", ""),
+                ("            if self._due(ask, to) > self.clock():\n                return\n", ""),
                 "test_what_a_day_did_not_bring_waits_for_the_next_morning",
             ),
             (
@@ -3104,7 +3104,7 @@ MUTATIONS = (
             ),
             (
                 "outsiders have nobody asked",
-                ('        if role(actor, self._settings) == "outsider":\n', "        if not actor:\n"),
+                ('        if role(actor, self.settings) == "outsider":\n', "        if not actor:\n"),
                 "test_outsiders_have_nobody_asked_and_read_no_names",
             ),
             (

@@ -22,7 +22,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "what is being added to an embedded index beside a server's database stays",
         "bot/knowledge/upkeep.py",
-        ("if not self._embedded and (", "if ("),
+        ("if not self.embedded and (", "if ("),
         (f"{TESTS}::test_what_a_process_stages_in_an_index_of_its_own_is_its_own",),
     ),
     (
@@ -206,7 +206,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Processes: the dead keep nothing",
         "bot/knowledge/upkeep.py",
-        ("            await self._index.unstage(living)\n", "            pass\n"),
+        ("            await self.index.unstage(living)\n", "            pass\n"),
         (DEAD,),
     ),
     (

@@ -5,7 +5,7 @@ Source: product.md §1 (settings), §3 (who may read what) and §5; reliability.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, cast, get_args
 
@@ -247,7 +247,6 @@ _FOLLOWED = Text(
     ja="「{name}」を追加しました。スレッドを順に読み込み、検索できるようにします。",
 )
 _ON, _OFF = frozenset({"on", "オン"}), frozenset({"off", "オフ"})
-_RESET = frozenset({"reset", "元に戻す", "解除"})
 _OPEN_ONES = Text(en="{n} question{n: is|s are} open.", ja="未回答の質問は {n} 件です。")
 _EDITS = frozenset({"edit", "編集", "修正"})
 _TAKES_BACK = frozenset({"forget", "取り消し", "取消", "削除"})
@@ -280,7 +279,7 @@ _KEYS = {
     "follow": "follow",
     "フォロー": "follow",
 }
-_RESET = frozenset({"reset", "default", "リセット", "既定", "初期化"})
+_RESET = frozenset({"reset", "default", "リセット", "既定", "初期化", "元に戻す", "解除"})
 _LABELS = {
     "model": Text(en="model", ja="モデル（model）"),
     "strategy": Text(en="strategy", ja="戦略（strategy）"),
@@ -311,31 +310,20 @@ _NO_VALUE = Text(
 )
 
 
+@dataclass
 class SlashCommands:
     """Does what a command asks for. Raises StoreError; all else that goes wrong is said on the card."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        data: Database,
-        knowledge: KnowledgeBase,
-        channels: Channels,
-        answers: ExpertAnswers,
-        asking: Asking,
-        sources: Sources,
-        audit: Audit,
-        make_digest: MakeDigest,
-    ) -> None:
-        self._settings = settings
-        self._data = data
-        self._knowledge = knowledge
-        self._channels = channels
-        self._answers = answers
-        self._asking = asking
-        self._sources = sources
-        self._audit = audit
-        self._make_digest = make_digest
-        self.post_digest: PostDigest | None = None  # what runs beside the platforms sets it
+    settings: Settings
+    data: Database
+    knowledge: KnowledgeBase
+    channels: Channels
+    answers: ExpertAnswers
+    asking: Asking
+    sources: Sources
+    audit: Audit
+    make_digest: MakeDigest
+    post_digest: PostDigest | None = field(init=False, default=None)  # what runs beside the platforms sets it
 
     async def __call__(self, command: Command) -> Card:
         name = _NAMES.get(normalise(command.name).strip())
@@ -343,7 +331,7 @@ class SlashCommands:
             return _help(command.language, _UNKNOWN.to(command.language, name=shortened(command.name, TEXT)))
         if name == "help":
             return _help(command.language)
-        if role(command.actor, self._settings) == "outsider":
+        if role(command.actor, self.settings) == "outsider":
             return _said(name, _MEMBERS, command.language)
         allowed = readers(command.place, command.audience)
         try:
@@ -382,7 +370,7 @@ class SlashCommands:
         language, query = command.language, shortened(command.text, QUERY)
         if not query:
             return _said("search", _WORDS, language)
-        found = await self._knowledge.search(query, allowed, limit=ROWS)
+        found = await self.knowledge.search(query, allowed, limit=ROWS)
         lines = [shortened(query, TEXT)]
         if not found.hits:
             lines.append(_NOTHING.to(language))
@@ -392,14 +380,14 @@ class SlashCommands:
         return Card(_TITLES["search"].to(language), tuple(lines), rows)
 
     async def _collections(self, command: Command, allowed: Readers) -> Card:
-        infos = await self._knowledge.collections(allowed)
+        infos = await self.knowledge.collections(allowed)
         rows = [_collection(info, command.language) for info in infos]
         return _listed("collections", rows, command.language, none=_NO_COLLECTIONS)
 
     async def _documents(self, command: Command, allowed: Readers) -> Card:
         chosen = command.text.strip() or None
-        await self._knowledge.check((chosen,) if chosen else None, allowed, command.language)
-        found = await self._knowledge.documents(allowed, chosen)
+        await self.knowledge.check((chosen,) if chosen else None, allowed, command.language)
+        found = await self.knowledge.documents(allowed, chosen)
         found.sort(key=lambda row: row.updated_at, reverse=True)
         rows = [self._document(row, command.language) for row in found]
         return _listed("documents", rows, command.language, none=_NO_DOCUMENTS)
@@ -412,19 +400,19 @@ class SlashCommands:
         if isinstance(row, Card):
             return row
         who = command.actor
-        if role(who, self._settings) != "editor" and (not row.author or row.author != who.id):
+        if role(who, self.settings) != "editor" and (not row.author or row.author != who.id):
             said, result = _NOT_YOURS, "refused"
-        elif await self._knowledge.forget(row.id):
+        elif await self.knowledge.forget(row.id):
             said, result = _FORGOTTEN, "forgotten"
         else:
             said, result = _GONE, "gone"
         subject = f"{row.collection}/{row.name} ({row.scope}) sha256:{row.hash}"
-        await self._audit.note(who.full_id, "forget", subject, result)
+        await self.audit.note(who.full_id, "forget", subject, result)
         return _said("forget", said, language, name=shortened(row.name, TEXT))
 
     async def _one(self, about: Name, wanted: str, allowed: Readers, language: Language) -> DocumentRow | Card:
         """The document of a name or an id; else why there is not exactly one."""
-        matching = await self._knowledge.named(wanted, allowed)
+        matching = await self.knowledge.named(wanted, allowed)
         if not matching:
             return _said(about, _NO_SUCH, language, name=shortened(wanted, TEXT))
         if len(matching) > 1:
@@ -447,7 +435,7 @@ class SlashCommands:
 
     def _day(self, at: datetime | None) -> str:
         """The day of the team's calendar; nothing: empty."""
-        return at.astimezone(self._settings.timezone).date().isoformat() if at else ""
+        return at.astimezone(self.settings.timezone).date().isoformat() if at else ""
 
     async def _owner(self, command: Command, allowed: Readers) -> Card:
         language, wanted, chosen = command.language, command.text.strip(), command.person
@@ -457,7 +445,7 @@ class SlashCommands:
                 wanted, chosen = rest.strip(), last
         if not wanted:
             return _said("owner", _WHOSE, language)
-        infos = {info.name: info for info in await self._knowledge.collections(allowed)}
+        infos = {info.name: info for info in await self.knowledge.collections(allowed)}
         thing: CollectionInfo | DocumentRow | Card | None = infos.get(wanted)
         thing = thing or await self._one("owner", wanted, allowed, language)
         if isinstance(thing, Card):
@@ -465,26 +453,26 @@ class SlashCommands:
         name = shortened(thing.name, TEXT)
         if not chosen:
             said = _OWNER if thing.owner else _NO_OWNER
-            who = await self._asking.name(thing.owner) if thing.owner else ""
+            who = await self.asking.name(thing.owner) if thing.owner else ""
             return _said("owner", said, language, name=name, who=shortened(who, TEXT))
         actor = command.actor
         own = isinstance(thing, DocumentRow) and bool(thing.author) and thing.author == actor.id
-        if role(actor, self._settings) != "editor" and not own:
+        if role(actor, self.settings) != "editor" and not own:
             return _said("owner", _NOT_YOURS_TO_GIVE, language, name=name)
         owner = None if normalise(chosen) in _RESET else person(chosen)
-        if (owner is None and normalise(chosen) not in _RESET) or (owner and not await self._asking.reaches(owner)):
+        if (owner is None and normalise(chosen) not in _RESET) or (owner and not await self.asking.reaches(owner)):
             return _said("owner", _NOT_ASKABLE, language, who=shortened(chosen, TEXT))
-        await self._knowledge.own(thing, owner)
-        await self._audit.note(actor.full_id, "owner", thing.name, owner or "nobody")
+        await self.knowledge.own(thing, owner)
+        await self.audit.note(actor.full_id, "owner", thing.name, owner or "nobody")
         if owner is None:
             return _said("owner", _NO_OWNER, language, name=name)
-        return _said("owner", _OWNER, language, name=name, who=shortened(await self._asking.name(owner), TEXT))
+        return _said("owner", _OWNER, language, name=name, who=shortened(await self.asking.name(owner), TEXT))
 
     # -- misses -----------------------------------------------------------------------------------------------------
 
     async def _unanswered(self, command: Command, allowed: Readers) -> Card:
         language = command.language
-        found = await self._data.questions.open(allowed.scopes, limit=ROWS)
+        found = await self.data.questions.open(allowed.scopes, limit=ROWS)
         rows = []
         for one in found.questions:
             link = safe_link(one.link)
@@ -508,22 +496,22 @@ class SlashCommands:
         """Whether questions are brought to whoever typed this."""
         who, typed = command.actor.full_id, normalise(command.text).strip()
         if typed in _OFF:
-            await self._asking.opt_out(who)
+            await self.asking.opt_out(who)
         elif typed in _ON:
-            await self._asking.opt_in(who)
-        said = _ASKS_OFF if await self._asking.opted_out(who) else _ASKS_ON
+            await self.asking.opt_in(who)
+        said = _ASKS_OFF if await self.asking.opted_out(who) else _ASKS_ON
         return _said("asks", said, command.language)
 
     async def _history(self, command: Command) -> Card:
         """Whether what whoever typed this says in channels may be found."""
         who, typed = command.actor.full_id, normalise(command.text).strip()
         wanted = True if typed in _ON else False if typed in _OFF else None
-        return _said("history", _HEARD if await self._sources.hears(who, wanted) else _NOT_HEARD, command.language)
+        return _said("history", _HEARD if await self.sources.hears(who, wanted) else _NOT_HEARD, command.language)
 
     async def _digest(self, command: Command, allowed: Readers) -> Card:
         if normalise(command.text).strip() not in _POST:
-            return digest_card(await self._make_digest(allowed), command.language, self._settings.timezone)
-        if role(command.actor, self._settings) != "editor":
+            return digest_card(await self.make_digest(allowed), command.language, self.settings.timezone)
+        if role(command.actor, self.settings) != "editor":
             return _said("digest", _EDITORS, command.language)
         if self.post_digest is None:
             return _said("digest", _NOT_RUNNING, command.language)
@@ -533,23 +521,23 @@ class SlashCommands:
             log.warning("the digest could not be posted: %s", error)
             return _said("digest", _NOT_POSTED, command.language)
         who = command.actor.full_id
-        await self._audit.note(who, "digest", "post", "posted" if posted else "posted just before")
+        await self.audit.note(who, "digest", "post", "posted" if posted else "posted just before")
         return _said("digest", _POSTED if posted else _JUST_POSTED, command.language)
 
     async def _expert_answers(self, command: Command, allowed: Readers) -> Card:
         language = command.language
         what, _, rest = command.text.strip().partition(" ")
         if not what:
-            found, total = await self._answers.listed(allowed, limit=ROWS)
+            found, total = await self.answers.listed(allowed, limit=ROWS)
             rows = [self._answer(one, language) for one in found]
             listed = _listed("answers", rows, language, none=_NO_ANSWERS)
             return replace(listed, foot=(_MORE.to(language, n=total - len(rows)),)) if total > len(rows) else listed
         id, text = [*rest.split(maxsplit=1), "", ""][:2]
         if normalise(what) in _EDITS and id and text:
-            changed = await self._answers.edit(command.actor, allowed, id, text)
+            changed = await self.answers.edit(command.actor, allowed, id, text)
             said = _CORRECTED.to(language, n=changed.told)
         elif normalise(what) in _TAKES_BACK and id:
-            changed = await self._answers.take_back(command.actor, allowed, id)
+            changed = await self.answers.take_back(command.actor, allowed, id)
             said = _TAKEN_BACK.to(language, n=changed.reopened)
         else:
             return _said("answers", _HOW_ANSWERS, language)
@@ -575,21 +563,21 @@ class SlashCommands:
         first = ""
         match action:
             case "sync":
-                first = synced(name, await self._sources.sync(command.actor, name, allowed), language)
+                first = synced(name, await self.sources.sync(command.actor, name, allowed), language)
             case "follow":
-                added = await self._sources.follow(command.actor, command.place, name)
+                added = await self.sources.follow(command.actor, command.place, name)
                 first = _FOLLOWED.to(language, name=shortened(added.name, TEXT))
             case "pause":
-                await self._sources.pause(command.actor, name, allowed)
+                await self.sources.pause(command.actor, name, allowed)
             case "resume":
-                await self._sources.resume(command.actor, name, allowed, gone)
+                await self.sources.resume(command.actor, name, allowed, gone)
         now = datetime.now(UTC)
-        rows = [source_row(one, now, language) for one in await self._sources.listed(allowed)]
+        rows = [source_row(one, now, language) for one in await self.sources.listed(allowed)]
         return _listed("sources", rows, language, none=_NO_SOURCES, first=first)
 
     async def _change(self, command: Command, allowed: Readers) -> Card:
         typed, _, value = " ".join(command.text.split()).partition(" ")
-        chosen = await self._channels.chosen(command.place)
+        chosen = await self.channels.chosen(command.place)
         if not typed:
             return self._shown(chosen, command.language)
         if normalise(typed) in _RESET:
@@ -601,16 +589,16 @@ class SlashCommands:
             if not value:
                 return _said("settings", _NO_VALUE, command.language, key=key)
             chosen = _with(chosen, key, None if normalise(value) in _RESET else value)
-            await self._knowledge.check(chosen.collections, allowed, command.language)
-        await self._channels.prefer(command.actor, command.place, chosen)
+            await self.knowledge.check(chosen.collections, allowed, command.language)
+        await self.channels.prefer(command.actor, command.place, chosen)
         return self._shown(chosen, command.language, _SAVED.to(command.language))
 
     def _shown(self, chosen: Preferences, language: Language, *first: str) -> Card:
-        everywhere = self._settings.collections
+        everywhere = self.settings.collections
         values = (
-            ("model", chosen.model, self._settings.model_id),
-            ("strategy", chosen.strategy, self._settings.strategy),
-            ("steps", chosen.steps, self._settings.steps),
+            ("model", chosen.model, self.settings.model_id),
+            ("strategy", chosen.strategy, self.settings.strategy),
+            ("steps", chosen.steps, self.settings.steps),
             (
                 "collections",
                 None if chosen.collections is None else ", ".join(chosen.collections),

@@ -8,7 +8,7 @@ from array import array
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from types import MappingProxyType
 
 from retrieval.chunking import TARGET, chunks, embedding_text, front
@@ -57,23 +57,16 @@ class Entry:
     version: str
 
 
+@dataclass
 class Ingest:
     """Writes documents for a generation to come; whoever commits the generation makes them visible."""
 
-    def __init__(
-        self,
-        embedder: EmbeddingClient,
-        sparse: SparseEncoder,
-        index: Index,
-        *,
-        max_chars: int = 2048,
-        target: int = TARGET,
-    ) -> None:
-        self._embedder = embedder
-        self._sparse = sparse
-        self._index = index
-        self._max_chars = max_chars
-        self._target = target
+    embedder: EmbeddingClient
+    sparse: SparseEncoder
+    index: Index
+    _: KW_ONLY
+    max_chars: int = 2048
+    target: int = TARGET
 
     async def prepare(self, document: Document) -> list[Chunk]:
         """Cut a document for this embedder.
@@ -155,10 +148,10 @@ class Ingest:
         made = await asyncio.to_thread(
             chunks,
             document,
-            max_chars=self._max_chars,
-            max_tokens=self._embedder.max_tokens,
-            measure=self._embedder.count_tokens,
-            target=self._target,
+            max_chars=self.max_chars,
+            max_tokens=self.embedder.max_tokens,
+            measure=self.embedder.count_tokens,
+            target=self.target,
         )
         if len(made) > MAX_CHUNKS:
             raise UnreadableError(_TOO_LONG, name=document.name, count=len(made), most=MAX_CHUNKS)
@@ -168,7 +161,7 @@ class Ingest:
         """In single precision: 5,000 chunks of a large embedder take 60 MB so, and eight times as much as lists."""
         return {
             embedding_text(one.title, one.as_chunk()): array("f", vector)
-            async for one, vector in self._index.vectors(document_id)
+            async for one, vector in self.index.vectors(document_id)
         }
 
     async def _points(self, some: Batch, born: int, kept: Kept) -> list[Point]:
@@ -182,14 +175,14 @@ class Ingest:
 
     async def _embedded(self, texts: Sequence[str], kept: Kept) -> Vectors:
         new = [text for text in texts if text not in kept]
-        made = dict(zip(new, await self._embedder.embed_documents(new) if new else (), strict=True))
+        made = dict(zip(new, await self.embedder.embed_documents(new) if new else (), strict=True))
         return [made[text] if text in made else [*kept[text]] for text in texts]
 
     def _encode(self, some: Batch) -> list[Encoded]:
         encoded = []
         for entry, chunk in some:
             parts = front(entry.document.title, chunk), *filter(None, [chunk.question]), *sentences(chunk.text)
-            encoded.append(_with_columns(parts, self._sparse.document(*parts)))
+            encoded.append(_with_columns(parts, self.sparse.document(*parts)))
             if len(encoded) % _BETWEEN == 0 or len(encoded) == len(some):
                 put_down()
         return encoded
@@ -216,7 +209,7 @@ class Ingest:
             await asyncio.gather(*begun, return_exceptions=True)
 
     async def _write(self, some: Batch, born: int, kept: Kept) -> None:
-        await self._index.put(await self._points(some, born, kept))
+        await self.index.put(await self._points(some, born, kept))
 
     @asynccontextmanager
     async def _undoing(self, document_ids: Sequence[str], born: int) -> AsyncGenerator[None, None]:
@@ -234,7 +227,7 @@ class Ingest:
     async def _undo(self, document_ids: Sequence[str], born: int) -> None:
         try:
             for document_id in document_ids:
-                await self._index.undo(document_id, at=born)
+                await self.index.undo(document_id, at=born)
         except Exception:
             log.exception("points that nobody sees stay until the next start")
 

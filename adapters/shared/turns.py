@@ -8,7 +8,7 @@ Source: product.md §1; reliability.md R2, R5 and R10.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 
 from adapters.port import GoneError, PostError, TurnView, relay
@@ -90,34 +90,24 @@ class _Completed:
         await self.view.answer(replace(answered, text=text, person=asking.offered(answered, self.message)))
 
 
+@dataclass
 class RunningTurns:
-    """The questions of one platform that this process works on. Raises StoreError."""
+    """The questions of one platform that this process works on. `language`: in which a question is answered whose own
+    is not known; `readers_of` None: they stay the same. Raises StoreError."""
 
-    def __init__(
-        self,
-        platform: str,
-        bot: Bot,
-        tasks: Tasks,
-        open_view: OpenView,
-        look_up: LookUp,
-        *,
-        language: Language,
-        readers_of: ReadersOf | None = None,
-    ) -> None:
-        """`language`: in which a question is answered whose own is not known. `readers_of` None: they stay the
-        same."""
-        self._platform = platform
-        self._language = language
-        self._bot = bot
-        self._tasks = tasks
-        self._open_view = open_view
-        self._look_up = look_up
-        self._readers_of = readers_of
-        self._running: dict[_Key, _Running] = {}
+    platform: str
+    bot: Bot
+    tasks: Tasks
+    open_view: OpenView
+    look_up: LookUp
+    _: KW_ONLY
+    language: Language
+    readers_of: ReadersOf | None = None
+    _running: dict[_Key, _Running] = field(init=False, default_factory=dict)
 
     async def ask(self, message: Incoming, *, stranger: bool = False) -> None:
         """Claim a question, then answer it in a task. However often it comes, it is one claim. Raises StoreError."""
-        claimed = await self._bot.turns.claim(message)
+        claimed = await self.bot.turns.claim(message)
         if claimed is not None:
             self._begin(claimed, stranger)
 
@@ -131,10 +121,10 @@ class RunningTurns:
         if running is not None and addressed and running.text == message.text:
             return None
         if not addressed:
-            await self._bot.turns.withdraw(message)
-            return self._tasks.start(self._retract(message), f"{self._platform}-edit")
-        if await self._bot.turns.amend(message):
-            return self._tasks.start(self._answer_anew(message, stranger), f"{self._platform}-edit")
+            await self.bot.turns.withdraw(message)
+            return self.tasks.start(self._retract(message), f"{self.platform}-edit")
+        if await self.bot.turns.amend(message):
+            return self.tasks.start(self._answer_anew(message, stranger), f"{self.platform}-edit")
         if not known:
             await self.ask(message, stranger=stranger)
         return None
@@ -142,8 +132,8 @@ class RunningTurns:
     async def delete(self, message: Incoming) -> "asyncio.Task[None] | None":
         """Store that the asker took the question back: nothing is answered any more, and what was posted goes in the
         task that is returned. Raises StoreError."""
-        deleted = await self._bot.turns.delete(message)
-        return None if deleted is None else self._tasks.start(self._take_away(deleted), f"{self._platform}-delete")
+        deleted = await self.bot.turns.delete(message)
+        return None if deleted is None else self.tasks.start(self._take_away(deleted), f"{self.platform}-delete")
 
     async def _retract(self, message: Incoming) -> None:
         view = await self._end(message)
@@ -170,9 +160,9 @@ class RunningTurns:
     async def stop(self, place: Place, thread: str, author: str, *, until: str) -> Stopped:
         """Somebody wants no answer to what they asked in a thread, in messages up to `until`: work on it ends, and the
         thread is told. Only whoever asked may. Raises StoreError; then nothing was stopped."""
-        stopped = await self._bot.turns.stop(place, thread, author, until=until)
+        stopped = await self.bot.turns.stop(place, thread, author, until=until)
         for claimed in stopped.ended:
-            self._tasks.start(self._tell_stopped(claimed.message), f"{self._platform}-stop")
+            self.tasks.start(self._tell_stopped(claimed.message), f"{self.platform}-stop")
         return stopped
 
     async def _tell_stopped(self, message: Incoming) -> None:
@@ -181,15 +171,15 @@ class RunningTurns:
 
     async def resume(self) -> None:
         """Take up what was left by a process or a reply that ended: what was claimed, and what was to be taken away."""
-        for message in await self._bot.turns.unfinished(self._platform):
+        for message in await self.bot.turns.unfinished(self.platform):
             await self.ask(message)  # whether its author is a stranger is looked up again
-        for deleted in await self._bot.turns.deleted(self._platform):
+        for deleted in await self.bot.turns.deleted(self.platform):
             await self._clear(deleted)
 
     async def _clear(self, deleted: Claimed, view: TurnView | None = None) -> None:
         """Once nothing of it is left, it is forgotten where that was; else it is tried again."""
-        if await self._remove(view or self._open_view(deleted, Preferences())):
-            await self._bot.outbox.forget(deleted.id)
+        if await self._remove(view or self.open_view(deleted, Preferences())):
+            await self.bot.outbox.forget(deleted.id)
 
     async def _remove(self, view: TurnView) -> bool:
         try:
@@ -202,14 +192,14 @@ class RunningTurns:
     def _begin(self, claimed: Claimed, stranger: bool) -> None:
         running = _Running(claimed.message.text)
         self._running[_key(claimed.message)] = running
-        running.task = self._tasks.start(self._serve(claimed, stranger, running), f"{self._platform}-turn")
+        running.task = self.tasks.start(self._serve(claimed, stranger, running), f"{self.platform}-turn")
 
     async def _serve(self, claimed: Claimed, stranger: bool, running: _Running) -> None:
         try:
             await self._answer(claimed, stranger, running)
         except GoneError as error:
             log.info("a thread is gone (%s): its question is closed", error.code)
-            await self._bot.turns.withdraw(claimed.message)
+            await self.bot.turns.withdraw(claimed.message)
         except PostError as error:
             log.warning("an answer could not be posted (%s); trying again later", error.code)
         finally:
@@ -220,27 +210,27 @@ class RunningTurns:
         """Raises PostError when the answer could not be posted, StoreError when it could not be begun."""
         begun = False
         try:
-            claimed = await self._bot.turns.in_language(claimed)
-            preferences = await self._bot.channels.preferences(claimed.message.place)
-            running.view = view = self._open_view(claimed, preferences)
+            claimed = await self.bot.turns.in_language(claimed)
+            preferences = await self.bot.channels.preferences(claimed.message.place)
+            running.view = view = self.open_view(claimed, preferences)
             try:
-                _, message = await asyncio.gather(view.begin(), self._look_up(claimed.message, stranger))
-                claimed = await self._bot.turns.enrich(claimed, message)
+                _, message = await asyncio.gather(view.begin(), self.look_up(claimed.message, stranger))
+                claimed = await self.bot.turns.enrich(claimed, message)
                 begun = True
-                now = partial(self._readers_of, claimed.message, stranger) if self._readers_of else None
+                now = partial(self.readers_of, claimed.message, stranger) if self.readers_of else None
                 completed = _Completed(view, claimed.message, self._mark(claimed), now)
-                await relay(self._bot.turns.run(claimed), completed)
+                await relay(self.bot.turns.run(claimed), completed)
             finally:
                 await view.close()
         finally:
             if not begun:
-                await self._bot.turns.release(claimed)
+                await self.bot.turns.release(claimed)
 
     def _mark(self, claimed: Claimed) -> str:
         if not claimed.edits:
             return ""
         mark = _EDITED if claimed.edits < EDITS else _LAST_EDIT
-        return mark.to(reply_language(claimed.message, self._language))
+        return mark.to(reply_language(claimed.message, self.language))
 
 
 def _key(message: Incoming) -> _Key:

@@ -5,7 +5,7 @@ import hashlib
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import PurePath
@@ -49,28 +49,20 @@ _BROKEN = Text(
 )
 
 
+@dataclass
 class Ingestion:
     """The files given to this process, and those another one left behind.
 
-    An intake is held while it is worked off, by a lease that a heartbeat keeps.
+    An intake is held while it is worked off, by a lease that a heartbeat keeps; `owner` names this process in it.
     """
 
-    def __init__(
-        self,
-        rows: IngestionStore,
-        knowledge: KnowledgeBase,
-        settings: Settings,
-        *,
-        owner: str,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        """`owner` names this process in the leases."""
-        self._rows = rows
-        self._knowledge = knowledge
-        self._settings = settings
-        self._owner = owner
-        self._clock = clock
-        self._working: set[str] = set()
+    rows: IngestionStore
+    knowledge: KnowledgeBase
+    settings: Settings
+    _: KW_ONLY
+    owner: str
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _working: set[str] = field(init=False, default_factory=set)
 
     async def accept(self, claim: str, intake: IngestionRequest) -> IngestionRequest | None:
         """Take files durably, once for what a person did (`claim`); None: taken already. What is taken may have
@@ -80,28 +72,28 @@ class Ingestion:
         at this place. Raises StoreError; then nothing was taken."""
         if intake.scope not in (TEAM, EVERYONE, scope_of(intake.place)):
             raise ValueError(f"not a scope of this place: {intake.scope}")
-        now = self._clock()
+        now = self.clock()
         intake = replace(intake, id=intake.id or uuid.uuid4().hex, files=_named(intake.files))
-        return await self._rows.take(claim, intake, owner=self._owner, now=now, until=now + LEASE, admit=_within_limits)
+        return await self.rows.take(claim, intake, owner=self.owner, now=now, until=now + LEASE, admit=_within_limits)
 
     async def add(self, upload: Upload) -> Verdict:
         """Add a document at once. A refusal is a verdict with its reason in the interface language, not an error."""
-        return await self._knowledge.add(upload, self._settings.language)
+        return await self.knowledge.add(upload, self.settings.language)
 
     def scopes(self, actor: Actor, place: Place, audience: Audience) -> tuple[str, ...]:
         """Those who may be allowed to read what this person adds at this place, the default first; empty: nobody adds
         here."""
-        return scopes(actor, place, audience, self._settings)
+        return scopes(actor, place, audience, self.settings)
 
     async def collections(self, place: Place, audience: Audience) -> tuple[str, ...]:
         """The collections to choose from when something is added, the default first. Raises StoreError."""
-        infos = await self._knowledge.collections(readers(place, audience))
-        return tuple(dict.fromkeys((self._settings.default_collection, *(info.name for info in infos))))
+        infos = await self.knowledge.collections(readers(place, audience))
+        return tuple(dict.fromkeys((self.settings.default_collection, *(info.name for info in infos))))
 
     async def unfinished(self, platform: str) -> list[IngestionRequest]:
         """Intakes whose files have no verdicts, or whose verdicts were not shown, since a process ended. Raises
         StoreError."""
-        found = await self._rows.unfinished(platform, now=self._clock())
+        found = await self.rows.unfinished(platform, now=self.clock())
         return [intake for intake in found if intake.id not in self._working]
 
     async def process(self, intake: IngestionRequest, fetch: Fetch) -> AsyncGenerator[IngestionRequest]:
@@ -114,8 +106,8 @@ class Ingestion:
         self._working.add(intake.id)
         held: IngestionRequest | None = None
         try:
-            now = self._clock()
-            held = await self._rows.claim_again(intake.id, owner=self._owner, now=now, until=now + LEASE)
+            now = self.clock()
+            held = await self.rows.claim_again(intake.id, owner=self.owner, now=now, until=now + LEASE)
             if held is None:
                 return
             async with beside(self._beat(held.id), "intake-lease"):
@@ -124,7 +116,7 @@ class Ingestion:
                     if file.verdict is None:
                         held = await self._read(held, index, fetch)
                         yield held
-                await finished(self._rows.done(held.id, owner=self._owner))
+                await finished(self.rows.done(held.id, owner=self.owner))
                 held = None
         except LostError:
             log.warning("another process has taken over an intake", extra={"intake": intake.id})
@@ -136,7 +128,7 @@ class Ingestion:
 
     async def _release(self, intake: str) -> None:
         try:
-            await self._rows.release(intake, owner=self._owner, now=self._clock())
+            await self.rows.release(intake, owner=self.owner, now=self.clock())
         except StoreError:
             log.warning("an intake could not be given back; its lease passes soon", extra={"intake": intake})
 
@@ -145,7 +137,7 @@ class Ingestion:
     async def _read(self, intake: IngestionRequest, index: int, fetch: Fetch) -> IngestionRequest:
         """Raises LostError, StoreError."""
         file = intake.files[index]
-        begun = await self._rows.begin(intake.id, index, owner=self._owner)
+        begun = await self.rows.begin(intake.id, index, owner=self.owner)
         digest = ""
         if begun < TRIES:
             verdict, digest = await self._add(intake, file, fetch)
@@ -157,7 +149,7 @@ class Ingestion:
             f"{intake.collection}/{file.name} ({intake.scope}){f' sha256:{digest}' if digest else ''}",
             f"{verdict.status}: {verdict.reason}" if verdict.reason else verdict.status,
         )
-        await finished(self._rows.verdict(intake.id, index, verdict, owner=self._owner, trace=trace))
+        await finished(self.rows.verdict(intake.id, index, verdict, owner=self.owner, trace=trace))
         return _with_verdict(intake, index, verdict)
 
     async def _add(self, intake: IngestionRequest, file: FileRef, fetch: Fetch) -> tuple[Verdict, str]:
@@ -167,7 +159,7 @@ class Ingestion:
             data = await fetch(file)
             digest = hashlib.sha256(data).hexdigest()
             upload = Upload(file.name, data, intake.collection, intake.scope, intake.author, file.ref.get("link"))
-            return await self._knowledge.add(upload, intake.language), digest
+            return await self.knowledge.add(upload, intake.language), digest
         except RAGToolError as refusal:
             reason = refusal.text(intake.language)
         except StoreError:  # the file is there still, in a database that is not reached
@@ -181,8 +173,8 @@ class Ingestion:
 
     async def _beat(self, intake: str) -> None:
         async def renew() -> None:
-            now = self._clock()
-            await self._rows.renew(intake, owner=self._owner, now=now, until=now + LEASE)
+            now = self.clock()
+            await self.rows.renew(intake, owner=self.owner, now=now, until=now + LEASE)
 
         every = LEASE.total_seconds() / 3
         await again_and_again(renew, every, f"the lease of intake {intake} could not be renewed", first=every)

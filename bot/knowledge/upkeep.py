@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 from bot.errors import SettingsError, StoreError
@@ -48,26 +49,19 @@ async def attending(engine: Engine, process: str, *, embedded: bool) -> AsyncIte
             await processes.leave(process)
 
 
+@dataclass
 class Upkeep:
-    """The work that any process on a shared database and index does for all of them, one at a time."""
+    """The work that any process on a shared database and index does for all of them, one at a time. `embedded`: the
+    index is this process's alone, which is at work in it; `clock` in seconds."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        index: Index,
-        snapshots: Snapshots,
-        *,
-        embedded: bool = False,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`embedded`: the index is this process's alone, which is at work in it; `clock` in seconds."""
-        self._embedded = embedded
-        self._clock = clock
-        self._engine = engine
-        self._index = index
-        self._snapshots = snapshots
-        self._living: frozenset[str] | None = None  # when it was last looked; None: never yet
-        self._seen: deque[tuple[float, int]] = deque()  # when a generation was the last one
+    engine: Engine
+    index: Index
+    snapshots: Snapshots
+    _: KW_ONLY
+    embedded: bool = False
+    clock: Callable[[], float] = time.monotonic
+    _living: frozenset[str] | None = field(init=False, default=None)  # when it was last looked; None: never yet
+    _seen: deque[tuple[float, int]] = field(init=False, default_factory=deque)  # when a generation was the last one
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -77,19 +71,19 @@ class Upkeep:
     async def put_right(self) -> None:
         """Take back what the dead have left, unless another process is at it. Raises StoreError,
         QdrantConnectionError."""
-        async with free(self._engine, "upkeep") as mine:
+        async with free(self.engine, "upkeep") as mine:
             if mine:
                 await self._unstage()
                 await self._sweep()
 
     async def _unstage(self) -> None:
-        living = frozenset(await Processes(self._engine).bury())
-        if not self._embedded and (self._living is None or not self._living <= living):
-            await self._index.unstage(living)
+        living = frozenset(await Processes(self.engine).bury())
+        if not self.embedded and (self._living is None or not self._living <= living):
+            await self.index.unstage(living)
         self._living = living
 
     async def _sweep(self) -> None:
-        now, last = self._clock(), await self._snapshots.now()
+        now, last = self.clock(), await self.snapshots.now()
         if self._seen and last < self._seen[-1][1]:
             self._seen.clear()  # the database has gone back: what died since in the index may be alive
         self._seen.append((now, last))
@@ -97,4 +91,4 @@ class Upkeep:
         while self._seen[0][0] <= now - UNSEEN:
             old = self._seen.popleft()[1]
         if old is not None:
-            await self._index.sweep(old)
+            await self.index.sweep(old)

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from agent.events import Cost
@@ -81,44 +81,29 @@ class _Ledger:
         self.cost = self.cost + cost
 
 
+@dataclass
 class PairWorker:
-    """Finds jobs and works them off, one after the other; for one event loop."""
+    """Finds jobs and works them off, one after the other; for one event loop. `models` raises SettingsError; `used_up`
+    says whether nothing is left of the day's budget; `every`: seconds between two looks for work; `sleep` is the
+    waiting for a provider."""
 
-    def __init__(
-        self,
-        jobs: PairJobs,
-        rows: PairRows,
-        published: PairDocuments,
-        *,
-        models: Callable[[str], ChatModel],
-        budget: Budget,
-        used_up: Callable[[], Awaitable[bool]],
-        passages: Passages,
-        grouping: Clustering,
-        owner: str,
-        at_once: int = AT_ONCE,
-        every: float = EVERY,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        """`models` raises SettingsError; `used_up` says whether nothing is left of the day's budget; `every`:
-        seconds between two looks for work; `sleep` is the waiting for a provider."""
-        self._jobs = jobs
-        self._rows = rows
-        self._published = published
-        self._models = models
-        self._budget = budget
-        self._used_up = used_up
-        self._passages = passages
-        self._grouping = grouping
-        self._owner = owner
-        self._at_once = at_once
-        self._every = every
-        self._clock = clock
-        self._sleep = sleep
-        self._woken = asyncio.Event()
-        self._stopping = False
-        self._run: _Run | None = None
+    jobs: PairJobs
+    rows: PairRows
+    published: PairDocuments
+    _: KW_ONLY
+    models: Callable[[str], ChatModel]
+    budget: Budget
+    used_up: Callable[[], Awaitable[bool]]
+    passages: Passages
+    grouping: Clustering
+    owner: str
+    at_once: int = AT_ONCE
+    every: float = EVERY
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _woken: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _stopping: bool = field(init=False, default=False)
+    _run: _Run | None = field(init=False, default=None)
 
     def wake(self) -> None:
         """There is something to do, or to stop doing."""
@@ -147,9 +132,9 @@ class PairWorker:
     async def _forever(self) -> None:
         """Work until `stop`; what fails is tried again."""
         while not self._stopping:
-            patience = self._every
+            patience = self.every
             try:
-                await self._published.keep_up()
+                await self.published.keep_up()
                 if await self._one():
                     continue
             except (StoreError, RAGToolError):
@@ -166,9 +151,9 @@ class PairWorker:
     async def _keep_up(self) -> None:
         """Beside a long job: what becomes of documents does not wait for its end."""
         while True:
-            await asyncio.sleep(self._every)
+            await asyncio.sleep(self.every)
             try:
-                await self._published.keep_up()
+                await self.published.keep_up()
             except Exception:
                 log.warning("approved Q/A pairs could not follow their documents", exc_info=True)
                 await asyncio.sleep(TROUBLE)
@@ -177,15 +162,15 @@ class PairWorker:
 
     async def _one(self) -> bool:
         """Work on one job as far as that goes; False when there is none."""
-        now = self._clock()
-        held = await self._jobs.claim(owner=self._owner, now=now, until=now + LEASE)
+        now = self.clock()
+        held = await self.jobs.claim(owner=self.owner, now=now, until=now + LEASE)
         if held is None:
             return False
         try:
-            run = _Run(held, self._models(held.model))
+            run = _Run(held, self.models(held.model))
         except SettingsError:
             log.warning("the model of a Q/A job is not set up any more", extra={"job": held.id})
-            await self._jobs.leave(held.id, owner=self._owner, now=self._clock(), reason="refused")
+            await self.jobs.leave(held.id, owner=self.owner, now=self.clock(), reason="refused")
             return True
         self._run = run
         try:
@@ -203,26 +188,26 @@ class PairWorker:
     async def _work(self, run: _Run) -> None:
         if self._stopping:
             return
-        if await self._used_up():
+        if await self.used_up():
             run.halt("budget")
             return
-        tasks = await self._jobs.todo(run.job.id)
+        tasks = await self.jobs.todo(run.job.id)
         log.info("writing Q/A pairs: %d chunks", len(tasks), extra={"job": run.job.id})
         outcomes = generate(
-            tasks, lambda task: self._write(run, task), at_once=self._at_once, going=lambda: not run.stop.is_set()
+            tasks, lambda task: self._write(run, task), at_once=self.at_once, going=lambda: not run.stop.is_set()
         )
         try:
             async with aclosing(outcomes):
                 async for outcome in outcomes:
                     await self._keep(run, outcome)
         finally:
-            self._budget.settle()
+            self.budget.settle()
 
     async def _leave(self, run: _Run) -> None:
         try:
             if not self._stopping:
                 await self._settle(run.job.id)
-            done = await self._jobs.leave(run.job.id, owner=self._owner, now=self._clock(), reason=run.reason)
+            done = await self.jobs.leave(run.job.id, owner=self.owner, now=self.clock(), reason=run.reason)
         except StoreError:
             log.warning("a Q/A job could not be given back; its lease passes soon", exc_info=True)
         else:
@@ -231,21 +216,21 @@ class PairWorker:
 
     async def _settle(self, job: str) -> None:
         """Each question once, among all that can be found beside it: those that people decided about come first."""
-        known = [one for one in await self._rows.beside(job) if one.state != "repeated"]
+        known = [one for one in await self.rows.beside(job) if one.state != "repeated"]
         repeated: dict[int, int] = {}
         for place in dict.fromkeys(one.group for one in known):
             here = [one for one in known if one.group == place]
             if not any(one.state == "pending" for one in here) or len(here) < 2:
                 continue
-            groups = await self._grouping([one.pair.question for one in here])
+            groups = await self.grouping([one.pair.question for one in here])
             found = await asyncio.to_thread(repeats, [one.pair for one in here], groups, agree)
             repeated |= {here[at].id: here[first].id for at, first in found.items() if here[at].state == "pending"}
-        await self._rows.repeat(repeated)
+        await self.rows.repeat(repeated)
 
     async def _beat(self, run: _Run) -> None:
         async def renew() -> None:
-            now = self._clock()
-            if not await self._jobs.renew(run.job.id, owner=self._owner, now=now, until=now + LEASE):
+            now = self.clock()
+            if not await self.jobs.renew(run.job.id, owner=self.owner, now=now, until=now + LEASE):
                 run.stop.set()
 
         every = LEASE.total_seconds() / 6
@@ -256,7 +241,7 @@ class PairWorker:
     async def _write(self, run: _Run, task: Task) -> tuple[Proposal, Cost]:
         """Raises ModelError, NotNowError and what else keeps a chunk from its pairs."""
         passage = await self._passage(task)
-        ledger = _Ledger(self._budget)
+        ledger = _Ledger(self.budget)
         try:
             while True:
                 await self._wait(run)
@@ -274,13 +259,13 @@ class PairWorker:
                     return made, ledger.cost
         except BaseException:
             if ledger.cost.calls:
-                await self._jobs.charge(run.job.id, ledger.cost, owner=self._owner)
+                await self.jobs.charge(run.job.id, ledger.cost, owner=self.owner)
             raise
 
     async def _passage(self, task: Task) -> Passage:
         """Raises _ChangedError, RAGToolError."""
         number = task.spot.chunk
-        found = await self._passages(task.spot.document, range(number, number + 1), Readers(frozenset({task.scope})))
+        found = await self.passages(task.spot.document, range(number, number + 1), Readers(frozenset({task.scope})))
         if not task.current or not found or found[0].question is not None:
             raise _ChangedError
         return found[0]
@@ -291,7 +276,7 @@ class PairWorker:
             left = run.resume_at - asyncio.get_running_loop().time()
             if left <= 0:
                 return
-            await sleep_unless(run.stop, left, self._sleep)
+            await sleep_unless(run.stop, left, self.sleep)
             if not run.stop.is_set():
                 run.resume_at = min(run.resume_at, asyncio.get_running_loop().time())
         raise NotNowError
@@ -331,16 +316,16 @@ class PairWorker:
             case error:
                 state = "failed"
                 log.error("no Q/A pairs of a chunk", exc_info=error, extra={"job": run.job.id})
-        running = await self._jobs.store(
+        running = await self.jobs.store(
             run.job.id,
             outcome.source,
             state,
-            owner=self._owner,
-            now=self._clock(),
+            owner=self.owner,
+            now=self.clock(),
             made=proposal.pairs,
             dropped=proposal.dropped,
             cost=cost,
         )
-        self._budget.settle()
+        self.budget.settle()
         if not running:
             run.stop.set()

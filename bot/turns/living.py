@@ -5,7 +5,7 @@ against what it says now, and say on top what does not hold any more; their aske
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
 from agent.events import Answered, Citation, PageChange
@@ -40,24 +40,16 @@ class _Page:
     now: str
 
 
+@dataclass
 class LivingAnswers:
-    """Raises StoreError."""
+    """`tidy`: `KnowledgeBase.tidy`; `timezone`: of the days that people are shown. Raises StoreError."""
 
-    def __init__(
-        self,
-        changes: ChangedDocuments,
-        find: FindDocument,
-        read: ReadKept,
-        tidy: Callable[[str], Awaitable[None]],
-        *,
-        timezone: tzinfo,
-    ) -> None:
-        """`tidy`: `KnowledgeBase.tidy`; `timezone`: of the days that people are shown."""
-        self._changes = changes
-        self._find = find
-        self._read = read
-        self._tidy = tidy
-        self._timezone = timezone
+    changes: ChangedDocuments
+    find: FindDocument
+    read: ReadKept
+    tidy: Callable[[str], Awaitable[None]]
+    _: KW_ONLY
+    timezone: tzinfo
 
     async def watch(self) -> None:
         """Until cancelled: check what has changed, a second later."""
@@ -65,20 +57,20 @@ class LivingAnswers:
 
     async def check(self) -> int:
         """Check the answers that rest on documents which changed; how many say something else now."""
-        checked = [await self._check(changed) for changed in await self._changes.due()]
+        checked = [await self._check(changed) for changed in await self.changes.due()]
         return sum(checked)
 
     async def listed(self, readers: Readers) -> list[ChangedPage]:
         """The pages that changed under answers which these readers may see, the one with the most answers first."""
-        return await self._changes.listed(readers.scopes, datetime.now(UTC))
+        return await self.changes.listed(readers.scopes, datetime.now(UTC))
 
     async def _check(self, changed: ChangedDocument) -> int:
         found: dict[str, Answered] = {}
         told: dict[str, str] = {}
-        row = await self._find(changed.id)
+        row = await self.find(changed.id)
         if row is None or row.markdown != changed.before:
             page = await self._page(changed, row)
-            for one in await self._changes.resting(changed.id, datetime.now(UTC)) if page is not None else ():
+            for one in await self.changes.resting(changed.id, datetime.now(UTC)) if page is not None else ():
                 assert page is not None
                 answer = await asyncio.to_thread(self._rechecked, one, page)
                 if answer != one.answered:
@@ -87,10 +79,10 @@ class LivingAnswers:
                 if new:
                     told[one.turn] = changed_pages_text(new, one.asked.language or language_of(one.asked.text))
         markdown = row.markdown if row is not None else None
-        if not await self._changes.settle(changed, markdown, found, told, datetime.now(UTC)):
+        if not await self.changes.settle(changed, markdown, found, told, datetime.now(UTC)):
             return 0
         if changed.before is not None:
-            await self._tidy(changed.before)
+            await self.tidy(changed.before)
         if found:
             log.info(
                 "a document changed: %d answers that rest on it were put in order, %d say so", len(found), len(told)
@@ -99,10 +91,10 @@ class LivingAnswers:
 
     async def _page(self, changed: ChangedDocument, row: DocumentRow | None) -> _Page | None:
         """None: what it says now cannot be read."""
-        before = await self._read(changed.before) if changed.before is not None else None
+        before = await self.read(changed.before) if changed.before is not None else None
         if row is None:
             return _Page(changed.name, before or "", None, "")
-        now = await self._read(row.markdown)
+        now = await self.read(row.markdown)
         if now is None:
             log.warning("answers that rest on a document are left as they are: its kept text is lost")
             return None
@@ -131,7 +123,7 @@ class LivingAnswers:
     def _change(
         self, cited: Citation, *, said: str = "", was: str = "", now: str = "", rested: str = "", removed: bool = False
     ) -> PageChange:
-        today = datetime.now(self._timezone).date().isoformat()
+        today = datetime.now(self.timezone).date().isoformat()
         url = None if removed else cited.url
         return PageChange(cited.document, cited.name, today, said, was, now, url, removed, rested)
 

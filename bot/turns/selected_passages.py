@@ -7,7 +7,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from agent.conversation import Ask
 from agent.events import Answered, Events
@@ -33,23 +33,16 @@ _CHANGED = Text(
 _UNKNOWN = Text(en="These passages do not answer the question.", ja="選択した箇所には、この質問の答えがありません。")
 
 
+@dataclass
 class AnswerFrom:
     """`model` is what answers, `extractive` what takes over when it fails. `models` raises SettingsError."""
 
-    def __init__(
-        self,
-        knowledge: KnowledgeBase,
-        budget: Budget,
-        *,
-        models: Callable[[str], ChatModel],
-        model: str,
-        extractive: ChatModel,
-    ) -> None:
-        self._knowledge = knowledge
-        self._budget = budget
-        self._models = models
-        self._model = model
-        self._extractive = extractive
+    knowledge: KnowledgeBase
+    budget: Budget
+    _: KW_ONLY
+    models: Callable[[str], ChatModel]
+    model: str
+    extractive: ChatModel
 
     async def __call__(
         self, question: str, chosen: Sequence[Hit], readers: Readers, actor: Actor, language: Language
@@ -67,30 +60,30 @@ class AnswerFrom:
             raise RAGToolError(_CHANGED, count=same.count(False))
 
         async def still_readable(hits: Sequence[Hit]) -> frozenset[str]:
-            return await self._knowledge.readable(hits, readers)
+            return await self.knowledge.readable(hits, readers)
 
-        model = self._models(self._model)
-        extractive = model is self._extractive
+        model = self.models(self.model)
+        extractive = model is self.extractive
         answering = GivenPassages(
-            model if extractive else self._budget.model(model, calls=4),
+            model if extractive else self.budget.model(model, calls=4),
             chosen,
-            fallback=None if extractive else self._extractive,
+            fallback=None if extractive else self.extractive,
             still_readable=still_readable,
         )
         one = uuid.uuid4().hex
         place = Place(actor.platform, actor.workspace, "-")
         asked = Incoming(place, one, one, actor.id, question, PRIVATE, language=language)
         ask = Ask(question, language, deadline=asyncio.get_running_loop().time() + DEADLINE_SECONDS)
-        if (refusal := await self._budget.refusal(asked, language)) is not None:
+        if (refusal := await self.budget.refusal(asked, language)) is not None:
             yield Answered(refusal, outcome="declined")
             return
-        with self._budget.spending():
+        with self.budget.spending():
             async with aclosing(answering.run(ask)) as events:
                 async for event in events:
                     yield _said(event, language) if isinstance(event, Answered) else event
 
     async def _is_there(self, hit: Hit, readers: Readers) -> bool:
-        now = await self._knowledge.context(hit, readers, around=0)
+        now = await self.knowledge.context(hit, readers, around=0)
         return [one.text for one in now] == [hit.passage.text]
 
 

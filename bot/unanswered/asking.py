@@ -9,7 +9,7 @@ often, or against their will. Source: product.md §4.
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Protocol
 
@@ -161,62 +161,53 @@ class _Candidate:
     reason: Reason
 
 
+@dataclass
 class Asking:
     """Brings questions to people. `reach` is there while platforms run. All raise StoreError, RAGToolError."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        asks: Asks,
-        questions: UnansweredQuestions,
-        conversations: Conversations,
-        documents: Documents,
-        search: SearchDocuments,
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._settings = settings
-        self._asks = asks
-        self._questions = questions
-        self._conversations = conversations
-        self._documents = documents
-        self._search = search
-        self._clock = clock
-        self.reach: Reach | None = None
+    settings: Settings
+    asks: Asks
+    questions: UnansweredQuestions
+    conversations: Conversations
+    documents: Documents
+    search: SearchDocuments
+    _: KW_ONLY
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    reach: Reach | None = field(init=False, default=None)
 
     async def ask(self, turn: str, actor: Actor, place: Place, audience: Audience, choice: str = "") -> AskReply:
         """Somebody at `place`, now read by `audience`, wants a person asked. `choice`: what an earlier reply
         offered."""
         if self.reach is None:
             return AskReply(_NOT_RUNNING)
-        if role(actor, self._settings) == "outsider":
+        if role(actor, self.settings) == "outsider":
             return AskReply(_MEMBERS)
         if not reaches_team(audience):
             return AskReply(_OUTSIDERS)
-        kept = await self._conversations.get(turn)
+        kept = await self.conversations.get(turn)
         if kept is None or kept.asked.place != place:
             return AskReply(_GONE)
-        async with self._asks.asking.held():  # a card is posted once, whoever wants it meanwhile
+        async with self.asks.asking.held():  # a card is posted once, whoever wants it meanwhile
             question = await self._question(kept, audience)
             if question.resolved_at is not None:
                 return AskReply(_SETTLED)
-            known = await self._asks.get(turn)
+            known = await self.asks.get(turn)
             if known is not None and await self._stands(known):
                 return await self._known(self.reach, known, place, choice)
             if question.scope != TEAM and kept.asked.author != actor.id:
                 return AskReply(_THEIRS)
             by = actor.full_id
-            if (await self._asks.count(by, self._clock() - timedelta(days=1)))[0] >= A_DAY:
+            if (await self.asks.count(by, self.clock() - timedelta(days=1)))[0] >= A_DAY:
                 return AskReply(filled(_ENOUGH, n=str(A_DAY)))
-            await self._asks.forget(turn)
+            await self.asks.forget(turn)
             return await self._bring(self.reach, kept, question, audience, by, choice)
 
     async def deliver(self) -> None:
         """Send what was kept for its time, or what could not be sent at once."""
         if self.reach is None:
             return
-        async with self._asks.asking.free() as mine:
-            for ask in await self._asks.due(self._clock()) if mine else ():
+        async with self.asks.asking.free() as mine:
+            for ask in await self.asks.due(self.clock()) if mine else ():
                 await self._deliver(self.reach, ask)
 
     async def watch(self) -> None:
@@ -225,13 +216,13 @@ class Asking:
 
     async def opt_out(self, person: str) -> None:
         """`person` (`platform:id`) is not asked any more."""
-        await self._asks.opt_out(person, self._clock())
+        await self.asks.opt_out(person, self.clock())
 
     async def opt_in(self, person: str) -> None:
-        await self._asks.opt_in(person)
+        await self.asks.opt_in(person)
 
     async def opted_out(self, person: str) -> bool:
-        return bool(await self._asks.opted_out([person]))
+        return bool(await self.asks.opted_out([person]))
 
     async def name(self, person: str) -> str:
         """The name by which people call somebody (`platform:id`); the id where no platform tells it."""
@@ -253,7 +244,7 @@ class Asking:
 
     async def _question(self, kept: Conversation, audience: Audience) -> Question:
         """The miss of a turn; an answer that the bot was only not sure of becomes one."""
-        found = await self._questions.of_turn(kept.turn)
+        found = await self.questions.of_turn(kept.turn)
         if not found:
             asked = kept.asked
             miss = MissedQuestion(
@@ -265,16 +256,16 @@ class Asking:
                 scope=default_scope(asked.place, audience),
                 link=asked.link,
                 asked_at=kept.answered_at,
-                reopened_at=self._clock(),
+                reopened_at=self.clock(),
             )
-            await self._questions.add(miss)
-            found = await self._questions.of_turn(kept.turn)
+            await self.questions.add(miss)
+            found = await self.questions.of_turn(kept.turn)
         return next((one for one in found if one.resolved_at is None), found[0])
 
     async def _stands(self, ask: PersonAsk) -> bool:
         """Whether a question that was brought to somebody waits for their answer still: not one that they have answered
         or dismissed, also if it is open again."""
-        own = next((one for one in await self._questions.of_turn(ask.turn) if one.id == ask.question), None)
+        own = next((one for one in await self.questions.of_turn(ask.turn) if one.id == ask.question), None)
         if ask.sent_at is None or own is None:
             return ask.sent_at is None
         return own.resolved_at is None and (own.reopened_at is None or own.reopened_at <= ask.sent_at)
@@ -286,11 +277,11 @@ class Asking:
         except (LookupError, ConnectionError):
             return _said(_ALREADY, ask.recipient.partition(":")[2], place)
         if ask.sent_at is None and choice == NOW:
-            now = self._clock()
-            await self._asks.hurry(ask.turn, now)
+            now = self.clock()
+            await self.asks.hurry(ask.turn, now)
             await self._deliver(reach, replace(ask, due_at=now))
             return _said(_ASKED, _called(to), place)
-        if ask.sent_at is None and (due := self._due(ask, to)) > self._clock():
+        if ask.sent_at is None and (due := self._due(ask, to)) > self.clock():
             return self._waits(to, due)
         return _said(_ALREADY, _called(to), place)
 
@@ -316,10 +307,10 @@ class Asking:
                 continue
             if question.scope != TEAM and choice != one.recipient:
                 return await self._confirm(question, one, to, readers(kept.asked.place, audience))
-            now = self._clock()
+            now = self.clock()
             due = now if one.reason == "channel" else self._awake(to, now)
             ask = PersonAsk(kept.turn, question.id, by, one.recipient, one.reason, to.place, now, due)
-            if not await self._asks.add(ask):  # by another process meanwhile
+            if not await self.asks.add(ask):  # by another process meanwhile
                 return _said(_ALREADY, _called(to), kept.asked.place)
             if due > now:
                 return self._waits(to, due)
@@ -327,7 +318,7 @@ class Asking:
                 await self._send(reach, ask, question, kept, to)
             except LookupError as error:
                 log.info("somebody cannot be asked: %s", error)
-                await self._asks.drop(ask.turn)
+                await self.asks.drop(ask.turn)
                 continue
             except ConnectionError as error:
                 log.warning("a question for somebody could not be sent (%s); trying again", error)
@@ -337,31 +328,31 @@ class Asking:
     async def _deliver(self, reach: Reach, ask: PersonAsk) -> None:
         """Whoever cannot be asked any more gives way to the next, as far as the question is the team's; a private one
         goes to nobody whom its asker has not seen."""
-        kept = await self._conversations.get(ask.turn)
-        found = {one.id: one for one in await self._questions.of_turn(ask.turn)}
+        kept = await self.conversations.get(ask.turn)
+        found = {one.id: one for one in await self.questions.of_turn(ask.turn)}
         question = found.get(ask.question)
         if kept is None or question is None or question.resolved_at is not None:
-            await self._asks.drop(ask.turn)
+            await self.asks.drop(ask.turn)
             return
         try:
             to = await reach.find(ask.recipient)
             if await self.opted_out(ask.recipient):
                 raise LookupError("they do not want to be asked any more")
-            if self._due(ask, to) > self._clock():
+            if self._due(ask, to) > self.clock():
                 return
             if ask.reason == "channel" and not _may_go_to(to, question, kept.asked.place):
                 raise LookupError("more people read the channel by now")
             await self._send(reach, ask, question, kept, to)
         except LookupError as error:
             log.warning("somebody cannot be asked any more: %s", error)
-            await self._asks.drop(ask.turn)
+            await self.asks.drop(ask.turn)
             if question.scope == TEAM:
                 audience = PUBLIC
                 await self._bring(reach, kept, question, audience, ask.by, besides={ask.recipient})
         except ConnectionError as error:
             log.warning("a question for somebody could not be sent (%s); trying again", error)
-            if self._clock() - ask.due_at > GIVE_UP:
-                await self._asks.drop(ask.turn)
+            if self.clock() - ask.due_at > GIVE_UP:
+                await self.asks.drop(ask.turn)
 
     async def _send(self, reach: Reach, ask: PersonAsk, question: Question, kept: Conversation, to: Recipient) -> None:
         """Raises LookupError, ConnectionError."""
@@ -369,23 +360,23 @@ class Asking:
         # Whoever is asked instead gets a card of their own, and so does what is asked again.
         whom = hashlib.sha256(f"{ask.recipient} {question.id} {question.reopened_at}".encode()).hexdigest()
         await reach.post(to, await self._card(ask.reason, question, to, asker), about=f"ask:{ask.turn}:{whom[:8]}")
-        await self._asks.sent(ask.turn, self._clock())
+        await self.asks.sent(ask.turn, self.clock())
 
     async def _candidates(
         self, reach: Reach, question: Question, place: Place, audience: Audience, not_these: Collection[str]
     ) -> AsyncIterator[_Candidate]:
         """Whoever could be asked, the best first. Only what the search itself calls relevant counts as close."""
         allowed = readers(place, audience)
-        found = await self._search(question.whole, allowed)
+        found = await self.search(question.whole, allowed)
         near = await self._people(found.hits, "owner")
         near += await self._people([hit for hit in found.hits if hit.passage.collection == ANSWERS], "answered")
         seen = set(not_these)
-        out = await self._asks.opted_out({one.recipient for one in near})
+        out = await self.asks.opted_out({one.recipient for one in near})
         for one in near:
             if one.recipient in seen or one.recipient in out:
                 continue
             seen.add(one.recipient)
-            if (await self._asks.count(one.recipient, self._clock() - timedelta(days=1)))[1] < A_DAY:
+            if (await self.asks.count(one.recipient, self.clock() - timedelta(days=1)))[1] < A_DAY:
                 yield one
         try:
             channel = await reach.digest_channel()
@@ -398,7 +389,7 @@ class Asking:
     async def _people(self, hits: Sequence[Hit], reason: Reason) -> list[_Candidate]:
         """The owners of the documents, in their order; of answers, who gave them."""
         ids = list(dict.fromkeys(hit.passage.document_id for hit in hits))
-        owned = await self._documents.owners(ids)
+        owned = await self.documents.owners(ids)
         answers = {hit.passage.document_id for hit in hits if hit.passage.collection == ANSWERS}
         people = []
         for id in ids:
@@ -424,13 +415,13 @@ class Asking:
         return AskReply(text, filled(_ASK_THEM, name=_called(to)), one.recipient)
 
     def _waits(self, to: Recipient, due: datetime) -> AskReply:
-        zone = to.timezone or self._settings.timezone
+        zone = to.timezone or self.settings.timezone
         said = filled(_WAITS, name=_called(to), time=due.astimezone(zone).strftime("%H:%M"), zone=str(zone))
         return AskReply(said, _SEND_NOW, NOW)
 
     def _awake(self, to: Recipient, now: datetime) -> datetime:
         """The first moment from now on that is not in the recipient's night."""
-        zone = to.timezone or self._settings.timezone
+        zone = to.timezone or self.settings.timezone
         local = now.astimezone(zone)
         if MORNING <= local.time() < QUIET:
             return now
@@ -441,20 +432,20 @@ class Asking:
         """When one that is not sent yet will be: not in a night that began before it could be."""
         if ask.reason == "channel" or self._awake(to, ask.due_at) > ask.due_at:  # or its asker would not wait
             return ask.due_at
-        return max(ask.due_at, self._awake(to, self._clock()))
+        return max(ask.due_at, self._awake(to, self.clock()))
 
     async def _closest(self, question: Question, to: Recipient) -> list[Hit]:
         """The passages on the card: relevant ones that everyone who gets it may read."""
         allowed: Readers = readers(to.place, to.audience)
         try:
-            found = await self._search(question.whole, allowed)
+            found = await self.search(question.whole, allowed)
         except RAGToolError:
             log.warning("a card for somebody has no passages", exc_info=True)
             return []
         return list(found.hits[:PASSAGES])
 
     async def _card(self, reason: Reason, question: Question, to: Recipient, asker: str) -> Card:
-        language: Language = to.language or self._settings.language
+        language: Language = to.language or self.settings.language
         hits = await self._closest(question, to)
         passages = [
             _PASSAGE.to(

@@ -6,6 +6,7 @@ Source: product.md §4 ("a taught answer can be edited"); reliability.md R11 and
 
 import hashlib
 import logging
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.access import role
@@ -39,31 +40,23 @@ _CHANGED = Text(
 _SAME = Text(en="The answer says this already.", ja="回答はすでにこの内容です。")
 
 
+@dataclass
 class ExpertAnswers:
     """All raise StoreError, RAGToolError. `readers` are those of the place where somebody looks or acts."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        knowledge: KnowledgeBase,
-        questions: UnansweredQuestions,
-        notices: Notices,
-        documents: Documents,
-        audit: Audit,
-    ) -> None:
-        self._settings = settings
-        self._knowledge = knowledge
-        self._questions = questions
-        self._notices = notices
-        self._documents = documents
-        self._audit = audit
+    settings: Settings
+    knowledge: KnowledgeBase
+    questions: UnansweredQuestions
+    notices: Notices
+    documents: Documents
+    audit: Audit
 
     async def listed(self, readers: Readers, *, start: int = 0, limit: int = 20) -> tuple[list[ExpertAnswer], int]:
         """A page of what these readers may read, the latest first, and how many there are."""
         rows = await self._rows(readers)
         rows.sort(key=lambda row: row.updated_at, reverse=True)
         some = rows[start : start + limit]
-        edited = await self._audit.latest(EDIT, [_subject(row) for row in some])
+        edited = await self.audit.latest(EDIT, [_subject(row) for row in some])
         return [await self._read(row, edited.get(_subject(row))) for row in some], len(rows)
 
     async def get(self, id: str, readers: Readers) -> ExpertAnswer | Text:
@@ -71,12 +64,12 @@ class ExpertAnswers:
         row = await self._row(id, readers)
         if isinstance(row, Text):
             return row
-        edited = await self._audit.latest(EDIT, [_subject(row)])
+        edited = await self.audit.latest(EDIT, [_subject(row)])
         return await self._read(row, edited.get(_subject(row)))
 
     def may_change(self, actor: Actor, row: DocumentRow) -> bool:
         """Whoever wrote it, or an editor."""
-        who = role(actor, self._settings)
+        who = role(actor, self.settings)
         return who == "editor" or (who == "member" and bool(row.author) and row.author == actor.id)
 
     async def edit(
@@ -97,7 +90,7 @@ class ExpertAnswers:
         refusal = unfit(text)
         if refusal is not None:
             return Changed(refusal=refusal)
-        async with self._questions.answering.held():
+        async with self.questions.answering.held():
             row = await self._theirs(actor, readers, id, EDIT)
             if isinstance(row, Text):
                 return Changed(refusal=row)
@@ -106,17 +99,17 @@ class ExpertAnswers:
             if version and row.hash not in (version, now):
                 return Changed(refusal=_CHANGED)
             by, at = (author, url) if author else (row.author, row.url)
-            upload = Upload(row.name, data, row.collection, row.scope, by, at, today(self._settings))
-            verdict = await self._knowledge.add(upload, language_of(text))
+            upload = Upload(row.name, data, row.collection, row.scope, by, at, today(self.settings))
+            verdict = await self.knowledge.add(upload, language_of(text))
             if verdict.document_id is None:
                 return Changed(refusal=filled(NOT_KEPT, reason=verdict.reason))
             if verdict.document_id != row.id:  # somebody forgot it meanwhile
-                await self._knowledge.forget(verdict.document_id)
+                await self.knowledge.forget(verdict.document_id)
                 return Changed(refusal=_GONE)
-            if verdict.status == "unchanged" and await self._audit.mentions(f"sha256:{now}"):
+            if verdict.status == "unchanged" and await self.audit.mentions(f"sha256:{now}"):
                 return Changed(refusal=_SAME)
             who = actor.full_id
-            told = await self._notices.correct(
+            told = await self.notices.correct(
                 row.id,
                 now=datetime.now(UTC),
                 trace=AuditRecord(who, EDIT, _subject(row), f"{row.collection} ({row.scope}) sha256:{now}"),
@@ -128,23 +121,23 @@ class ExpertAnswers:
     async def take_back(self, actor: Actor, readers: Readers, id: str, *, version: str = "") -> Changed:
         """Nobody finds it any more, in one step, and the questions it closed are open again: the next digest has
         them. `version`: as for `edit`."""
-        async with self._questions.answering.held():
+        async with self.questions.answering.held():
             row = await self._theirs(actor, readers, id, TAKE_BACK)
             if isinstance(row, Text):
                 return Changed(refusal=row)
             if version and row.hash != version:
                 return Changed(refusal=_CHANGED)
-            asked = [one.id for one in await self._questions.answered_by(row.id)]
-            if not await self._knowledge.forget(row.id):
+            asked = [one.id for one in await self.questions.answered_by(row.id)]
+            if not await self.knowledge.forget(row.id):
                 return Changed(refusal=_GONE)
             opened = f"forgotten, open again: {', '.join(map(str, asked)) or '–'} sha256:{row.hash}"
-            await self._audit.note(actor.full_id, TAKE_BACK, _subject(row), opened)
+            await self.audit.note(actor.full_id, TAKE_BACK, _subject(row), opened)
             return Changed(reopened=len(asked))
 
     # -- parts --------------------------------------------------------------------------------------------------------
 
     async def _rows(self, readers: Readers) -> list[DocumentRow]:
-        rows = await self._documents.listed(readers, collection=ANSWERS)
+        rows = await self.documents.listed(readers, collection=ANSWERS)
         return [row for row in rows if NAMED.fullmatch(row.name) and row.author != "kotae"]
 
     async def _row(self, id: str, readers: Readers) -> DocumentRow | Text:
@@ -155,12 +148,12 @@ class ExpertAnswers:
     async def _theirs(self, actor: Actor, readers: Readers, id: str, action: str) -> DocumentRow | Text:
         row = await self._row(id, readers)
         if isinstance(row, DocumentRow) and not self.may_change(actor, row):
-            await self._audit.note(actor.full_id, action, _subject(row), "refused")
+            await self.audit.note(actor.full_id, action, _subject(row), "refused")
             return _NOT_YOURS
         return row
 
     async def _read(self, row: DocumentRow, edited: AuditRecord | None = None) -> ExpertAnswer:
-        wordings, answer = parse(await self._knowledge.markdown(row))
+        wordings, answer = parse(await self.knowledge.markdown(row))
         return ExpertAnswer(row, tuple(wordings), answer, edited)
 
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import chain
 
@@ -166,35 +167,26 @@ Announce = Callable[[Period], Awaitable[None]]
 """Makes the digest of a period and posts it. Any exception: it was not sent and is tried again."""
 
 
+@dataclass
 class DigestClock:
     """Has the digest sent when it is due. Any number of processes may run one on the same database.
 
     What is due is the latest time of the schedule, not each one that was missed. A bot that has never run one begins
     with the next: there is nothing to say of a time before it. A row is claimed before sending; a process that dies
     between sending and writing that down makes another send again. That side is chosen: a digest that comes twice is
-    noise, one that never comes hides a week of unanswered questions. Source: product.md §4.
+    noise, one that never comes hides a week of unanswered questions. `owner` names this process among those of the
+    database; `ready`: it can post now, else what is due is left to another; `sleep` takes seconds. Source:
+    product.md §4.
     """
 
-    def __init__(
-        self,
-        digests: Digests,
-        schedule: Schedule,
-        announce: Announce,
-        *,
-        owner: str,
-        ready: Callable[[], bool] = lambda: True,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        """`owner` names this process among those of the database; `ready`: it can post now, else what is due is left to
-        another; `sleep` takes seconds."""
-        self._digests = digests
-        self._schedule = schedule
-        self._announce = announce
-        self._owner = owner
-        self._ready = ready
-        self._clock = clock
-        self._sleep = sleep
+    digests: Digests
+    schedule: Schedule
+    announce: Announce
+    _: KW_ONLY
+    owner: str
+    ready: Callable[[], bool] = lambda: True
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -202,26 +194,26 @@ class DigestClock:
             wait = LOOK_EVERY
             try:
                 await self.look()
-                wait = min(wait, self._schedule.next(self._clock()) - self._clock())
+                wait = min(wait, self.schedule.next(self.clock()) - self.clock())
             except StoreError:
                 log.warning("whether a digest is due could not be looked up; trying again", exc_info=True)
-            await self._sleep(max(wait.total_seconds(), 1.0))
+            await self.sleep(max(wait.total_seconds(), 1.0))
 
     async def look(self) -> bool:
         """Send what is due now; whether something was sent. Raises StoreError."""
-        now = self._clock()
-        due = self._schedule.latest(now)
-        await self._digests.begin(now)
+        now = self.clock()
+        due = self.schedule.latest(now)
+        await self.digests.begin(now)
         if (
             due is None
-            or not self._ready()
-            or not await self._digests.claim(due, owner=self._owner, now=now, until=now + LEASE)
+            or not self.ready()
+            or not await self.digests.claim(due, owner=self.owner, now=now, until=now + LEASE)
         ):
             return False
         try:
-            period = self._schedule.period(due, await self._digests.last_sent(before=due))
+            period = self.schedule.period(due, await self.digests.last_sent(before=due))
             async with asyncio.timeout(AT_MOST.total_seconds()):
-                await self._announce(period)
+                await self.announce(period)
         except BaseException as error:
             await finished(self._give_back(due))
             if not isinstance(error, Exception):
@@ -235,18 +227,18 @@ class DigestClock:
     async def post(self) -> bool:
         """Send one now, of the time since the last; the next one that is due goes on from here. False: one was sent
         within a minute. Raises StoreError, and whatever the announcement raises: then it is as if nobody had asked."""
-        due = self._clock()
-        await self._digests.begin(due - timedelta(seconds=1))  # this one comes after the beginning
-        before = await self._digests.last_sent(before=due)
+        due = self.clock()
+        await self.digests.begin(due - timedelta(seconds=1))  # this one comes after the beginning
+        before = await self.digests.last_sent(before=due)
         if before is not None and due - before < LOOK_EVERY:
             return False
-        if not await self._digests.claim(due, owner=self._owner, now=due, until=due + LEASE):
+        if not await self.digests.claim(due, owner=self.owner, now=due, until=due + LEASE):
             return False
         try:
             async with asyncio.timeout(AT_MOST.total_seconds()):
-                await self._announce(self._schedule.period(due, before))
+                await self.announce(self.schedule.period(due, before))
         except BaseException:
-            await finished(self._digests.drop(due, owner=self._owner))
+            await finished(self.digests.drop(due, owner=self.owner))
             raise
         await finished(self._mark(due))
         log.info("a digest was sent because somebody asked for it")
@@ -255,16 +247,16 @@ class DigestClock:
     async def _give_back(self, due: datetime) -> None:
         """For the next try, which comes later each time. What cannot be written down waits for the lease to pass."""
         try:
-            await self._digests.give_back(due, owner=self._owner, now=self._clock(), first=FIRST_RETRY, last=LAST_RETRY)
+            await self.digests.give_back(due, owner=self.owner, now=self.clock(), first=FIRST_RETRY, last=LAST_RETRY)
         except StoreError:
             log.warning("a digest that failed could not be given back", exc_info=True)
 
     async def _mark(self, due: datetime) -> None:
         for left in reversed(range(_MARKS)):
             try:
-                await self._digests.sent(due, owner=self._owner, now=self._clock())
+                await self.digests.sent(due, owner=self.owner, now=self.clock())
                 return
             except StoreError:
                 log.warning("that the digest was sent could not be stored", exc_info=True)
             if left:
-                await self._sleep(_MARK_AGAIN)
+                await self.sleep(_MARK_AGAIN)

@@ -6,7 +6,7 @@ What was asked in a place that the readers do not see is a number. Source: produ
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from bot.records import MissState, WantedQuestions
@@ -71,27 +71,20 @@ class Nearest:
     now: tuple[Hit, ...]
 
 
+@dataclass
 class Unanswered:
     """`grouping` on an embedder that is `Remembering`: a page that is looked at again groups at once."""
 
-    def __init__(
-        self,
-        questions: UnansweredQuestions,
-        grouping: Clustering,
-        *,
-        search: SearchDocuments,
-        trace: LookAtTrace,
-        timezone: tzinfo,
-    ) -> None:
-        self._questions = questions
-        self._grouping = grouping
-        self._search = search
-        self._trace = trace
-        self._timezone = timezone
+    questions: UnansweredQuestions
+    grouping: Clustering
+    _: KW_ONLY
+    search: SearchDocuments
+    trace: LookAtTrace
+    timezone: tzinfo
 
     async def page(self, wanted: WantedQuestions, readers: Readers, *, page: int = 1, size: int = PAGE) -> QuestionPage:
         """`page` counts from 1; one beyond the last is empty. Raises StoreError."""
-        found = await self._questions.find(wanted, readers.scopes, limit=size, offset=(max(page, 1) - 1) * size)
+        found = await self.questions.find(wanted, readers.scopes, limit=size, offset=(max(page, 1) - 1) * size)
         listed = tuple(one.question for one in found.asked)
         return QuestionPage(listed, found.shown, found.hidden, _pages(found.shown, size))
 
@@ -103,8 +96,8 @@ class Unanswered:
 
         Raises StoreError; a search that fails costs its group the closest documents.
         """
-        found = await self._questions.find(wanted, readers.scopes, limit=GROUPED)
-        places = await self._grouping([one.question.question for one in found.asked])
+        found = await self.questions.find(wanted, readers.scopes, limit=GROUPED)
+        places = await self.grouping([one.question.question for one in found.asked])
         groups = [[found.asked[at] for at in members] for members in places]
         groups.sort(key=urgency)
         first = (max(page, 1) - 1) * size
@@ -117,18 +110,18 @@ class Unanswered:
 
     async def _group(self, asked: Sequence[AskedQuestion], readers: Readers) -> QuestionGroup:
         questions = tuple(one.question for one in asked)
-        return QuestionGroup(await as_group(asked, readers, self._search), questions)
+        return QuestionGroup(await as_group(asked, readers, self.search), questions)
 
     async def nearest(self, question: int, readers: Readers) -> Nearest | None:
         """The closest passages; None for a question that these readers do not see. Raises StoreError, RAGToolError."""
-        known = await self._questions.get([question], readers.scopes)
+        known = await self.questions.get([question], readers.scopes)
         if not known:
             return None
-        traced = await self._trace(known[0].turn, readers)
+        traced = await self.trace(known[0].turn, readers)
         then: dict[tuple[str, int], TracedHit] = {}
         for hit in (hit for step in traced.steps for hit in step.hits) if traced else ():
             then.setdefault((hit.document_id, hit.chunk), hit)
-        found = await self._search(known[0].whole, readers)
+        found = await self.search(known[0].whole, readers)
         return Nearest(
             then=tuple(sorted(then.values(), key=lambda hit: -hit.relevance)[:CLOSEST]),
             now=(*found.hits, *found.rejected)[:CLOSEST],
@@ -136,9 +129,9 @@ class Unanswered:
 
     async def trend(self, *, weeks: int = WEEKS, now: datetime | None = None) -> tuple[Week, ...]:
         """The last weeks, each from Monday, this one among them; all places together. Raises StoreError."""
-        today = (now or datetime.now(UTC)).astimezone(self._timezone).date()
+        today = (now or datetime.now(UTC)).astimezone(self.timezone).date()
         monday = today - timedelta(days=today.weekday())
-        return await self._questions.weeks(
+        return await self.questions.weeks(
             [
                 TimeSpan(day, self._midnight(day), self._midnight(day + timedelta(weeks=1)))
                 for day in (monday - timedelta(weeks=back) for back in reversed(range(weeks)))
@@ -146,12 +139,12 @@ class Unanswered:
         )
 
     def _midnight(self, day: date) -> datetime:
-        return datetime.combine(day, time(), self._timezone).astimezone(UTC)
+        return datetime.combine(day, time(), self.timezone).astimezone(UTC)
 
     async def csv(self, wanted: WantedQuestions, readers: Readers, language: Language, timezone: tzinfo) -> bytes:
         """The matching questions that these readers may see, the newest EXPORTED, as `as_csv` has it. Raises
         StoreError."""
-        found = await self._questions.find(wanted, readers.scopes, limit=EXPORTED)
+        found = await self.questions.find(wanted, readers.scopes, limit=EXPORTED)
         questions = [one.question for one in found.asked]
         return await asyncio.to_thread(as_csv, questions, language, timezone)
 

@@ -214,6 +214,15 @@ async def test_a_document_is_deleted_by_its_author_or_an_editor_where_it_is_read
     ]
 
 
+@pytest.mark.parametrize("word", ["reset", "リセット", "元に戻す", "解除"])
+async def test_nobody_looks_after_a_document_any_more(office: Office, word: str) -> None:
+    document = await office.add("b.md", "# Piers\n\nPier two is open.\n")
+    await office.library.documents.own(document, "slack:U5")
+    assert "担当者は決まっていません" in said(await office("owner", f"b.md {word}", language="ja"))
+    (row,) = await office.library.documents.listed()
+    assert row.owner is None
+
+
 async def test_open_questions_of_private_places_are_only_counted(office: Office) -> None:
     assert (await office("unanswered", language="ja")).lines == ("未回答の質問はありません 🎉",)
     await office.missed("Where is the canary?", place=SECRET, visibility="private")

@@ -243,10 +243,10 @@ async def test_another_size_of_chunks_takes_effect(library: Library) -> None:
     document = await added(library, "rules.md", pages("edition1"))
     few = len(await whole(library, document))
     ingest = vars(library.knowledge)["_ingest"]
-    before = (ingest._max_chars, ingest._target)
-    ingest._max_chars, ingest._target = 300, 200  # as KOTAE_CHUNK_SIZE would set it
+    before = (ingest.max_chars, ingest.target)
+    ingest.max_chars, ingest.target = 300, 200  # as KOTAE_CHUNK_SIZE would set it
     done = await library.knowledge.reindex(document, READERS)
-    ingest._max_chars, ingest._target = before
+    ingest.max_chars, ingest.target = before
     assert done is not None and done == await library.knowledge.document(document, READERS)
     assert len(await whole(library, document)) == done.chunks == await library.points() > few
 

@@ -574,7 +574,7 @@ async def test_a_card_whose_passages_cannot_be_looked_up_goes_without(town: Town
             raise RAGToolError(Text(en="away", ja="停止中"))
         return await search(query, allowed)
 
-    town.asking._search = broken
+    town.asking.search = broken
     await town.press(turn)
     assert town.cards == ["DU5"] and "The text" not in said(town.posted[0][1])
 
