@@ -35,12 +35,10 @@ from agent.models.base import (
     ToolResult,
 )
 from agent.models.turns import NOT_MADE, Own, Plain, Results, turns
-from retrieval.providers.gemini_versions import Versions
+from retrieval.providers.gemini_http import Versions, client, options, refusal_in
 
 log = logging.getLogger(__name__)
 
-BASE_URL = "https://generativelanguage.googleapis.com/"
-CONNECT_SECONDS = 5.0
 OUTPUT_TOKENS = 8_192  # thinking counts towards it
 MORE_OUTPUT_TOKENS = 32_768
 
@@ -90,22 +88,11 @@ class GeminiModel:
         self._refused: frozenset[str] = frozenset()  # what it does not take, see `_simpler`
         self._thinks = True  # until a reply has come without; once one has come with thoughts, for good
         self._thought = False
-        # Our own HTTP client, or the SDK uses aiohttp where a platform's SDK has brought it: without a limit on the
-        # connect, and with a second try after up to ten seconds that nobody asked for. Redirects would carry the key.
-        tls = httpx2.create_ssl_context()  # shared: the SDK would load the certificates for each client it makes
-        self._http = httpx2.AsyncClient(verify=tls, event_hooks={"request": [_connect_quickly]}, follow_redirects=False)
-        # Each of these is named so that the SDK asks no environment variable for it.
+        self._http = client()
         self._client = genai.Client(
             vertexai=False,
             api_key=self._key.get_secret_value(),
-            http_options=types.HttpOptions(
-                base_url=base_url or BASE_URL,
-                api_version=self._versions.now,
-                timeout=int(timeout * 1000),
-                httpx_async_client=self._http,
-                client_args={"verify": tls},
-                async_client_args={"ssl": tls},
-            ),
+            http_options=types.HttpOptions(**options(self._http, base_url, self._versions.now, timeout)),
         )
 
     @property
@@ -158,7 +145,7 @@ class GeminiModel:
                             self._thought = self._thought or isinstance(part, ThoughtPart)
                             yield part
             except errors.APIError as refusal:
-                if self._versions.changes(version, _refusal(refusal)):
+                if self._versions.changes(version, refusal_in(refusal, Refusal)):
                     continue
                 less = _simpler(refusal, config)
                 if less is None:
@@ -216,7 +203,7 @@ class GeminiModel:
         text = self._without_key(_described(error))
         match error:
             case errors.APIError():
-                return _refusal(error).as_error(text)
+                return refusal_in(error, Refusal).as_error(text)
             case TimeoutError() | httpx2.TimeoutException():
                 return ModelUnavailable(text, "timeout")
             case httpx2.LocalProtocolError() | UnicodeEncodeError():  # a header that cannot be sent: the key's
@@ -417,7 +404,7 @@ _UNNAMED = ("schema", "effort", "thoughts")
 def _simpler(error: errors.APIError, config: types.GenerateContentConfig) -> str | None:
     """The part to leave out of the next try, by the name in the refusal; if it names nothing, the rarer thing
     first."""
-    said = _refusal(error)
+    said = refusal_in(error, Refusal)
     message = said.message.lower()
     if (
         said.code != 400
@@ -440,18 +427,6 @@ def _simpler(error: errors.APIError, config: types.GenerateContentConfig) -> str
     return next((part for part in about if there[part]), None)
 
 
-def _refusal(error: errors.APIError) -> Refusal:
-    body = error.details.get("error", error.details) if isinstance(error.details, Mapping) else {}
-    details = body.get("details") if isinstance(body, Mapping) else None
-    return Refusal(
-        error.code if isinstance(error.code, int) else 500,
-        error.status or "",
-        error.message or "",
-        [detail for detail in details or () if isinstance(detail, Mapping)],
-        dict(getattr(error.response, "headers", None) or {}),
-    )
-
-
 def _described(error: Exception) -> str:
     """For the log: kind, status and the server's words; never a body that may quote the conversation."""
     if isinstance(error, errors.APIError):
@@ -463,8 +438,3 @@ def _described(error: Exception) -> str:
     return (
         type(error).__name__ if isinstance(error, ValueError) or not str(error) else f"{type(error).__name__}: {error}"
     )
-
-
-async def _connect_quickly(request: httpx2.Request) -> None:
-    limits = request.extensions["timeout"]
-    request.extensions["timeout"] = limits | {"connect": min(CONNECT_SECONDS, limits["connect"] or CONNECT_SECONDS)}

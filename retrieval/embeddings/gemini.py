@@ -3,7 +3,6 @@ embedder is chosen."""
 
 import asyncio
 import json
-from collections.abc import Mapping
 from typing import Self
 
 import httpx2
@@ -13,11 +12,10 @@ from pydantic import SecretStr
 
 from retrieval.embeddings.remote import CALL_SECONDS, CallError, Kind, Pause, RemoteEmbedder, failed_call
 from retrieval.providers.errors import HttpRefusal
-from retrieval.providers.gemini_versions import Versions
-from retrieval.providers.openai_http import CONNECT_SECONDS, secret, sendable, tls, without_key
+from retrieval.providers.gemini_http import Versions, client, options, refusal_in
+from retrieval.providers.openai_http import secret, sendable, without_key
 from retrieval.types import Vectors
 
-BASE_URL = "https://generativelanguage.googleapis.com/"
 BATCH = 100  # the API's own limit
 
 _NATIVE = {"gemini-embedding-001": 3072, "gemini-embedding-2": 3072}
@@ -49,22 +47,11 @@ class GeminiEmbedder(RemoteEmbedder):
         if given is None:
             raise ValueError("Gemini needs a key")
         self._key = given
-        # As in the chat model: our own HTTP client with a limit on the connect and without redirects, and nothing
-        # that the SDK would look for in the environment.
-        self._http = httpx2.AsyncClient(
-            verify=tls(), event_hooks={"request": [_connect_quickly]}, follow_redirects=False
-        )
+        self._http = client()
         self._client = genai.Client(
             vertexai=False,
             api_key=given.get_secret_value(),
-            http_options=types.HttpOptions(
-                base_url=base_url or BASE_URL,
-                api_version=self._versions.now,
-                timeout=int(CALL_SECONDS * 1000),
-                httpx_async_client=self._http,
-                client_args={"verify": tls()},
-                async_client_args={"ssl": tls()},
-            ),
+            http_options=types.HttpOptions(**options(self._http, base_url, self._versions.now, CALL_SECONDS)),
         )
 
     @classmethod
@@ -105,7 +92,9 @@ class GeminiEmbedder(RemoteEmbedder):
                 break
             # Beside its own errors the SDK lets through what its HTTP client, `json` and pydantic raise.
             except Exception as error:
-                if isinstance(error, errors.APIError) and self._versions.changes(version, _refusal(error)):
+                if isinstance(error, errors.APIError) and self._versions.changes(
+                    version, refusal_in(error, HttpRefusal)
+                ):
                     continue
                 raise self._failed(error) from None  # what it quotes may be the key or the texts
         return [list(each.values or ()) for each in reply.embeddings or ()]
@@ -115,7 +104,7 @@ class GeminiEmbedder(RemoteEmbedder):
             case errors.UnknownApiResponseError() | json.JSONDecodeError():
                 return CallError("down", "the reply is not JSON: a proxy's page, or cut off")
             case errors.APIError():
-                refusal = _refusal(error)
+                refusal = refusal_in(error, HttpRefusal)
                 return failed_call(refusal, without_key(_described(refusal), self._key))
             case TimeoutError() | httpx2.TimeoutException():
                 return CallError("timeout", type(error).__name__)
@@ -124,23 +113,6 @@ class GeminiEmbedder(RemoteEmbedder):
         return CallError("reply", f"a reply of unknown shape: {type(error).__name__}")
 
 
-def _refusal(error: errors.APIError) -> HttpRefusal:
-    body = error.details.get("error", error.details) if isinstance(error.details, Mapping) else {}
-    details = body.get("details") if isinstance(body, Mapping) else None
-    return HttpRefusal(
-        error.code if isinstance(error.code, int) else 500,
-        error.status or "",
-        error.message or "",
-        [detail for detail in details or () if isinstance(detail, Mapping)],
-        dict(getattr(error.response, "headers", None) or {}),
-    )
-
-
 def _described(refusal: HttpRefusal) -> str:
     message = " ".join(refusal.message.split())[:300]
     return f"{refusal.code} {refusal.status}: {'a page instead of JSON' if message.startswith('<') else message}"
-
-
-async def _connect_quickly(request: httpx2.Request) -> None:
-    limits = request.extensions["timeout"]
-    request.extensions["timeout"] = limits | {"connect": min(CONNECT_SECONDS, limits["connect"] or CONNECT_SECONDS)}
