@@ -84,6 +84,6 @@ def audience_of(name: str) -> Audience:
         return UNKNOWN
 
 
-def link(message: RoomMessage, address: str) -> str | None:
-    """The address under which people find a message; None: the pages have no address."""
-    return f"{address}{ROOT}/?room={message.room}&thread={message.root}#m{message.id}" if address else None
+def link(message: RoomMessage, address: str) -> str:
+    """The address under which people find a message; where the pages have none, the way within them."""
+    return f"{address}{ROOT}/?room={message.room}&thread={message.root}&message={message.id}#m{message.id}"

@@ -29,15 +29,21 @@ class MessageList:
         self._empty: ui.column | None = None
         self._drawn = asyncio.Lock()  # what comes while messages are drawn is drawn after them, once
 
-    async def fill(self, empty: str, earlier: str, samples: Mapping[str, Ask] = MappingProxyType({})) -> None:
-        """`empty`: while there is nothing, beside `samples`: questions that can be asked by a click."""
+    async def fill(
+        self, empty: str, earlier: str, samples: Mapping[str, Ask] = MappingProxyType({}), *, back_to: int | None = None
+    ) -> None:
+        """`empty`: while there is nothing, beside `samples`: questions that can be asked by a click; `back_to`: a
+        message to be shown, however old it is."""
         async with self._drawn:
-            found = await self._read()
+            found = oldest = await self._read()
+            while back_to is not None and len(oldest) >= SHOWN and back_to < found[0].id:
+                oldest = await self._read(found[0].id)
+                found = [*oldest, *found]
             self._listed.clear()
             self._boxes.clear()
             with self._listed:
                 self._more = ui.button(earlier, on_click=self._back).props("flat dense no-caps")
-                self._more.set_visibility(len(found) >= SHOWN)
+                self._more.set_visibility(len(oldest) >= SHOWN)
                 with ui.column().classes("kotae-empty") as self._empty:
                     ui.label(empty)
                     for text, ask in samples.items():

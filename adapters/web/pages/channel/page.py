@@ -120,20 +120,20 @@ let waiting = false;
 field.kotaeTake = (emit) => {{{{
  if (waiting) return;
  waiting = true;
- localStorage.setItem(sent, field.value);
+ sessionStorage.setItem(sent, field.value);
  emit([...field.value].slice(0, {{longest}} + 1).join(""));
  put(start);
 }}}};
 field.kotaeTaken = (written) => {{{{
- const text = localStorage.getItem(sent);
+ const text = sessionStorage.getItem(sent);
  waiting = false;
- localStorage.removeItem(sent);
+ sessionStorage.removeItem(sent);
  if (text && !written) put(field.value === start ? text : `${{{{text}}}}\\n${{{{field.value}}}}`);
 }}}};
 kotaeKeep(field, "kotae-draft:{{key}}", start);
 field.kotaeTaken(false);"""
 _TAKEN = f"""const field = {_FIELD_OF};
-if (field) field.kotaeTaken({{written}}); else if ({{written}}) localStorage.removeItem("kotae-sent:{{key}}");"""
+if (field) field.kotaeTaken({{written}}); else if ({{written}}) sessionStorage.removeItem("kotae-sent:{{key}}");"""
 
 # The field that is seen: of the thread, where one is open.
 _FIELD = "[...document.querySelectorAll('.kotae-composer textarea')].findLast((field) => field.checkVisibility())"
@@ -174,7 +174,7 @@ class _Channel:
     def _language(self) -> Language:
         return self._who.language
 
-    async def build(self, thread: int | None) -> None:
+    async def build(self, thread: int | None, message: int | None = None) -> None:
         skip(_TO_FIELD.to(self._language), _FIELD)
         with ui.row().classes("kotae-rooms"):
             for room in rooms_of(self._who.member):
@@ -203,7 +203,7 @@ class _Channel:
         if thread is None:
             self._no_thread()
         else:
-            await self._show_thread(thread, focused=True)
+            await self._show_thread(thread, focused=True, back_to=message)
 
     async def open(self, root: int) -> None:
         """Show a thread beside the room, to write in it."""
@@ -215,7 +215,7 @@ class _Channel:
                 await self._show_thread(root, focused=focused)
             self._moved(f"&thread={root}")
 
-    async def _show_thread(self, root: int, *, focused: bool) -> None:
+    async def _show_thread(self, root: int, *, focused: bool, back_to: int | None = None) -> None:
         self._side.clear()
         with self._side:
             with ui.row().classes("kotae-thread-head"):
@@ -229,7 +229,7 @@ class _Channel:
             self._composer(_REPLY.to(self._language), root, start, focused=focused)
         self._thread = MessageList(self._drawing, self._room, root, listed)
         self._panes.classes(add="kotae-threaded")
-        await self._thread.fill(_GONE.to(self._language), _EARLIER.to(self._language))
+        await self._thread.fill(_GONE.to(self._language), _EARLIER.to(self._language), back_to=back_to)
 
     async def _close(self) -> None:
         with saying(self._language):
@@ -499,10 +499,14 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
     wanted = request.query_params.get("room", "")
     rooms = rooms_of(who.member)
     room = next((each for each in rooms if each.id == wanted), rooms[0])
-    thread = request.query_params.get("thread", "")
-    root = int(thread) if thread.isascii() and thread.isdecimal() and len(thread) < 16 and wanted == room.id else None
+    root, message = (_number(request, name) if wanted == room.id else None for name in ("thread", "message"))
     await asyncio.wait_for(site.web.ready.wait(), 10)
-    await _Channel(site, who, room).build(root)
+    await _Channel(site, who, room).build(root, message)
+
+
+def _number(request: Request, name: str) -> int | None:
+    given = request.query_params.get(name, "")
+    return int(given) if given.isascii() and given.isdecimal() and len(given) < 16 else None
 
 
 PAGE = Page("/", _TITLE, "forum", _build)

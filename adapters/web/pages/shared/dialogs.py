@@ -18,7 +18,7 @@ _WORDING = 200  # characters of a question to tick
 # An answer that is being written is kept until it is saved.
 _KEPT = """() => kotaeKeep(document.getElementById("c{id}").closest(".q-field").querySelector("textarea"),
  "kotae-answer:{key}", "")"""
-_SAVED = """localStorage.removeItem("kotae-answer:{key}");"""
+_SAVED = """[sessionStorage, localStorage].map((kept) => kept.removeItem("kotae-answer:{key}"));"""
 
 
 @contextmanager

@@ -66,12 +66,12 @@ _IN_THEIR_ZONE = f"""<script>(() => {{
  if (kept()) location.reload();
 }})()</script>"""
 
-# What is being written is the browser's own: it outlives its form, the page and the bot's process. `start` is what the
-# field begins with.
+# What is being written is the browser's own: it outlives its form, the page and the bot's process. Each tab has its
+# own, and a new one what was written last. `start` is what the field begins with.
 _DRAFTS = """<script>
 window.kotaeKeep = (field, key, start) => {
- field.addEventListener("input", () => localStorage.setItem(key, field.value));
- const draft = localStorage.getItem(key);
+ field.addEventListener("input", () => [sessionStorage, localStorage].map((kept) => kept.setItem(key, field.value)));
+ const draft = sessionStorage.getItem(key) ?? localStorage.getItem(key);
  if (draft && field.value === start) field.value = draft;
  if (field.value !== start) field.dispatchEvent(new Event("input"));
 };

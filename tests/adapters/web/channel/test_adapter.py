@@ -90,7 +90,7 @@ async def test_a_mention_is_answered_in_its_thread_after_its_steps(tmp_path: Pat
         assert answer.text == "30 days. [1]" and answer.data["outcome"] == "answered" and answer.author == "kotae"
         (asked,) = here.player.messages
         assert (asked.model, asked.strategy, asked.collections) == ("gemini:x", "synthesis", ("docs",))
-        assert asked.link == f"{ADDRESS}/app/?room=general&thread={root.id}#m{root.id}"
+        assert asked.link == f"{ADDRESS}/app/?room=general&thread={root.id}&message={root.id}#m{root.id}"
         assert here.player.readers[0].scopes == {"everyone", TEAM, f"thread:web:local:general:{root.id}"}
 
         # Japanese, while it goes on; then the others' words and the conversation are the next question's context.
@@ -444,7 +444,7 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         assert await here.adapter.opened(AKI, first.id) is expert_answers.GONE
         assert (await here.adapter.teach(BEN, first.id, "Elsewhere.")).refusal is not None
         (document,) = await here.library.documents.listed()
-        assert document.url == f"{ADDRESS}/app/?room=general&thread={first.id}#m{first.id}"
+        assert document.url == f"{ADDRESS}/app/?room=general&thread={first.id}&message={first.id}#m{first.id}"
 
         # A reply in a card's thread is the answer after one confirmation.
         no = await here.said("Dunno.", BEN, thread=second.id)

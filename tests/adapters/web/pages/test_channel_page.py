@@ -7,7 +7,9 @@ from nicegui.testing import User
 from nicegui.testing.user_interaction import UserInteraction
 
 from adapters.runner import PeopleReach
+from adapters.web.channel.events import link
 from adapters.web.channel.rooms import MEMBERS, ROOMS
+from adapters.web.pages.channel.message_list import SHOWN
 from adapters.web.visitor import Site
 from agent.events import Citation
 from agent.grounding.quantities import squeeze
@@ -108,6 +110,21 @@ async def test_the_field_to_write_in_has_the_focus_and_a_link_leads_to_it(visit:
     write(user, "@kotae 出張の日当はいくらですか？")
     await sees(user, "スレッドに返信")
     assert focused(user) == ["全体 へのメッセージ"]  # where they are writing
+
+
+async def test_a_link_to_an_old_message_shows_it_and_what_came_after(visit: Visit, site: Site) -> None:
+    root = await site.web.board.post(GENERAL, BEN, "The first word.")
+    said = [await site.web.board.post(GENERAL, BEN, f"word {n}", root.id) for n in range(2 * SHOWN + 5)]
+    user = visit()
+    await user.open(f"/app/{link(said[20], '').partition('/app/')[2]}")
+    await sees(user, "word 20")
+    assert {f"m{one.id}" for one in said[20:]} <= {box.props.get("id") for box in user.find(kind=ui.element).elements}
+    await user.should_not_see("word 0")
+    await user.should_see("Earlier messages")
+    await user.open(f"/app/{link(root, '').partition('/app/')[2]}")
+    await sees(user, "word 0")
+    with pytest.raises(AssertionError):
+        user.find("Earlier messages")
 
 
 async def test_a_file_for_one_thread_is_quoted_there_and_opens_nowhere_else(visit: Visit, site: Site) -> None:
