@@ -278,6 +278,30 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{GUARD}::test_pages_of_other_sites_change_nothing",),
     ),
     (
+        "Web: an address of a proxy needs a token",
+        "adapters/web/server/sockets.py",
+        ("    if front is not None and not _is_loopback(", "    if False and not _is_loopback("),
+        (f"{GUARD}::test_a_proxy_that_gives_it_a_name_needs_a_token_too",),
+    ),
+    (
+        "Web: the Host of a request behind a proxy",
+        "adapters/web/server/sockets.py",
+        ("        if self.host in _ANY:\n            return None\n", "        if self.host in _ANY or self.front:\n            return None\n"),
+        (f"{GUARD}::test_its_own_pages_are_known_by_the_name_that_a_proxy_gives_them",),
+    ),
+    (
+        "Web: no link to this machine for others",
+        "adapters/web/server/sockets.py",
+        ('return "" if self.host in _ANY or (shared and _is_loopback(self.host)) else self.url', "return self.url"),
+        (f"{GUARD}::test_links_lead_to_where_people_reach_it_or_nowhere",),
+    ),
+    (
+        "Web: a page behind TLS is not led out of it",
+        "adapters/web/server/guard.py",
+        ("                    given[\"location\"] = to[len(here) - 1 :]\n", "                    pass\n"),
+        (f"{BROWSERS}::test_a_page_with_a_slash_too_many_leads_to_the_page_by_the_same_way_it_was_reached",),
+    ),
+    (
         "Web: the Origin of a socket",
         "adapters/web/server/guard.py",
         ("            self._of_this_host(headers)\n            self._from_here(headers)\n", "            self._of_this_host(headers)\n"),

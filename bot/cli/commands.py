@@ -101,7 +101,7 @@ def run(
 
     def first() -> None:
         nonlocal address
-        address = listen(settings.web_host, settings.web_port, token=settings.web_token)
+        address = listen(settings.web_host, settings.web_port, token=settings.web_token, front=settings.web_url)
         _say_unknown()
 
     async def work(app: "Application") -> int:
@@ -112,7 +112,8 @@ def run(
         from bot.app import make_adapters
 
         assert address is not None  # `first` has run
-        (others, webhooks), web = make_adapters(settings), web_adapter(app, address.url)
+        others, webhooks = make_adapters(settings)
+        web = web_adapter(app, address.links(shared=bool(others)))
         adapters = [*others, web]
         async with AsyncExitStack() as stack:
             stopped = await stack.enter_async_context(until_stopped())

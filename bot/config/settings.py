@@ -43,6 +43,7 @@ from bot.config.types import (
     Judge,
     Model,
     Names,
+    Origin,
     Port,
     Reranker,
     Secret,
@@ -172,6 +173,7 @@ class Settings(BaseSettings):
     discord_guilds: Guilds | None = Field(None, alias="KOTAE_DISCORD_GUILDS")
 
     web_host: SettingText = Field("127.0.0.1", alias="KOTAE_WEB_HOST")
+    web_url: Origin | None = Field(None, alias="KOTAE_WEB_URL")
     own_web_port: Port | None = Field(None, alias="KOTAE_WEB_PORT")
     port: Port | None = Field(None, alias="PORT")
 

@@ -35,6 +35,13 @@ _SHARE = Wants(Text(en="a number from 0 to 1", ja="0 から 1 までの数"))
 _URL = Wants(
     Text(en="an address that starts with http:// or https://", ja="http:// か https:// で始まるアドレス"), secret=True
 )
+_PAGES = Wants(
+    Text(
+        en="the address that people open the pages at, such as https://kotae.example.com, with nothing after the name "
+        "and port",
+        ja="ページを開くときのアドレス（例: https://kotae.example.com。ホスト名とポートの後ろには何も付けない）",
+    )
+)
 _WS = Wants(Text(en="an address that starts with ws:// or wss://", ja="ws:// か wss:// で始まるアドレス"), secret=True)
 _MODEL = Wants(
     Text(
@@ -119,6 +126,19 @@ def _of(*providers: str, bare: str = "") -> BeforeValidator:
         return text
 
     return BeforeValidator(check)
+
+
+_ORIGIN = re.compile(r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?/?")
+_USUAL = {"http": ":80", "https": ":443"}
+
+
+def _origin(text: str) -> str:
+    """As a browser says it: in small letters, without the port that goes without saying."""
+    found = _ORIGIN.fullmatch(text.lower())
+    if found is None or urlsplit(text).port == 0:  # raises ValueError for what is no port
+        raise ValueError
+    scheme, host, port = found.groups()
+    return f"{scheme}://{host}{'' if port in (None, _USUAL[scheme]) else port}"
 
 
 _SERVER = re.compile(r"(?P<host>[A-Za-z0-9.-]+)(:(?P<port>\d{1,5}))?")
@@ -229,6 +249,7 @@ LOWER = BeforeValidator(lambda text: text.lower() if isinstance(text, str) else 
 UPPER = BeforeValidator(lambda text: text.upper() if isinstance(text, str) else text)
 
 Address = Annotated[str, BeforeValidator(_url), _URL]
+Origin = Annotated[str, BeforeValidator(_origin), _PAGES]
 Names = Annotated[tuple[str, ...], BeforeValidator(_list), TEXT]
 Secret = Annotated[SecretStr, _SECRET]
 HostTokens = Annotated[SecretStr, AfterValidator(_tokens), _TOKENS]

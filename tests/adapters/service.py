@@ -41,6 +41,7 @@ class Service:
         *acts: Act,
         host: str = "127.0.0.1",
         token: str | None = None,
+        front: str | None = None,
         platforms: Callable[[], Mapping[str, bool]] = dict,
         change: Callable[[Application], Application] = lambda app: app,
         pages: bool = False,
@@ -56,7 +57,7 @@ class Service:
         self._pages = pages
         self._patience = patience
         self._webhooks = webhooks
-        self._address: Address = listen(host, 0, token=SecretStr(token) if token else None)
+        self._address: Address = listen(host, 0, token=SecretStr(token) if token else None, front=front)
         self.port, self.url = self._address.port, self._address.url  # also when it has stopped
         self._started = threading.Event()
         self._failed: BaseException | None = None

@@ -121,10 +121,16 @@ STOOD_STILL = Text(
 )
 NOT_HTTP = Text(en="This is not a request in HTTP/1.1.", ja="HTTP/1.1 のリクエストとして読めません。")
 WRONG_HOST = Text(
-    en="This server does not answer to that name. Use {host}, or set KOTAE_WEB_HOST.",
-    ja="このサーバーは、その名前では利用できません。{host} を使うか、KOTAE_WEB_HOST を設定してください。",
+    en="This server does not answer to that name. Use {host}, or set KOTAE_WEB_URL to the address that people use.",
+    ja="このサーバーは、その名前では利用できません。{host} を使うか、接続に使うアドレスを KOTAE_WEB_URL に"
+    "設定してください。",
 )
-FOREIGN = Text(en="Another site’s page may not use this address.", ja="ほかのサイトのページからは利用できません。")
+FOREIGN = Text(
+    en="Another site’s page may not use this address. Behind a proxy that calls it by another name, set KOTAE_WEB_URL "
+    "to the address that people use.",
+    ja="ほかのサイトのページからは利用できません。別の名前で中継するプロキシを通して使う場合は、接続に使うアドレスを "
+    "KOTAE_WEB_URL に設定してください。",
+)
 PROGRAM_TOKEN = Text(en="This token is for /mcp only.", ja="このトークンは /mcp でのみ使えます。")
 NO_TOKEN = Text(
     en="Send the token of KOTAE_WEB_TOKEN as “Authorization: Bearer …”.",

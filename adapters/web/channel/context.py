@@ -17,7 +17,7 @@ class WebContext:
     bot: Bot
     held: Uploads
     language: Language  # of what everybody in a room reads
-    address: str  # of the pages, without a slash at its end; empty: they have none
+    address: str  # of the pages, without a slash at its end; empty: none that others could open
     tasks: Tasks = field(default_factory=Tasks)
 
 

@@ -47,7 +47,8 @@ _STRICT = {
 class Guard:
     """An ASGI application around another one.
 
-    `hosts`: the names this server answers to, against DNS rebinding; None: any.
+    `hosts`: the names this server answers to, against DNS rebinding; None: any. `front`: the address that its own pages
+    are at in a browser, where a proxy gives it another name.
     `token`: what a caller must show, a program with each request, also from this machine; None: whoever reaches this
     address may read and write, but no other site's page in their browser, which may only lead here.
     `shared`: with which the processes that have this token count who guesses it.
@@ -69,6 +70,7 @@ class Guard:
         language: Language,
         local: bool = False,
         hosts: frozenset[str] | None = None,
+        front: str | None = None,
         token: SecretStr | None = None,
         shared: login.Shared | None = None,
         body_seconds: float = BODY_SECONDS,
@@ -84,6 +86,7 @@ class Guard:
         self._language = language
         self._local = local
         self._hosts = hosts
+        self._front = None if front is None else urlsplit(front).netloc
         self._door = None if token is None else login.Door(token, shared)
         self._body_seconds = body_seconds
         self._still_seconds = still_seconds
@@ -110,6 +113,9 @@ class Guard:
                 given = MutableHeaders(raw=message.setdefault("headers", []))
                 for name, value in _STRICT.items():
                     given.setdefault(name, value)
+                here = f"http://{headers.get('host')}/"
+                if (to := given.get("location", "")).startswith(here):  # before TLS of a proxy it is https
+                    given["location"] = to[len(here) - 1 :]
             await send(message)
 
         try:
@@ -167,7 +173,7 @@ class Guard:
         Source: web.dev/articles/fetch-metadata. Browsers tell an http address other than loopback only the Origin.
         """
         host, origin = headers.get("host", ""), headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        foreign = origin is not None and urlsplit(origin).netloc.lower() not in (host.lower(), self._front)
         if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             way = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
             if foreign or not led or way != ("navigate", "document"):

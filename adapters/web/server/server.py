@@ -118,6 +118,7 @@ def _for_programs(
         own_tokens=PATH,
         language=context.app.settings.language,
         hosts=address.hosts,
+        front=address.front,
         token=address.token,
         shared=rates if rates.shared else None,
         pages=None if browser is None else ROOT,

@@ -6,10 +6,12 @@ Source: reliability.md R20 and R49; architecture.md "One process, or many".
 
 import errno
 import ipaddress
+import re
 import socket
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
@@ -19,6 +21,7 @@ from retrieval.i18n import Language, Text, filled, os_reason
 
 _BACKLOG = 128
 _ANY = frozenset({"0.0.0.0", "::"})
+_PORT = re.compile(r":\d+$")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 _NO_TOKEN = Text(
@@ -28,6 +31,12 @@ _NO_TOKEN = Text(
     ja="KOTAE_WEB_HOST={host} はほかのマシンから接続できるため、KOTAE_WEB_TOKEN の設定が必要です。長いランダムな文字列"
     "を設定してください。ブラウザーでは一度入力し、プログラムはベアラートークンとして送ります。このマシンだけで使う"
     "場合は KOTAE_WEB_HOST=127.0.0.1 にします。",
+)
+_NO_TOKEN_FOR = Text(
+    en="KOTAE_WEB_URL={url} is where others reach Kotae, so KOTAE_WEB_TOKEN has to be set: a long random text that a "
+    "browser is asked for once and programs send as their bearer token.",
+    ja="KOTAE_WEB_URL={url} はほかの人が接続するアドレスなので、KOTAE_WEB_TOKEN の設定が必要です。長いランダムな"
+    "文字列を設定してください。ブラウザーでは一度入力し、プログラムはベアラートークンとして送ります。",
 )
 _BUSY = Text(
     en="Port {port} at {host} is in use by another program. Set KOTAE_WEB_PORT to a free one.",
@@ -56,6 +65,7 @@ class Address:
     host: str
     sockets: tuple[socket.socket, ...]
     token: SecretStr | None = None  # what programs have to send; None: nothing
+    front: str | None = None  # the address that people reach it at, such as `https://kotae.example.com`; None: this one
 
     @property
     def port(self) -> int:
@@ -71,17 +81,27 @@ class Address:
         """The names it is called by in requests; None: any, where only the token counts."""
         if self.host in _ANY:
             return None
-        return frozenset({*_LOOPBACK, f"[{self.host}]" if ":" in self.host else self.host.lower()})
+        front = {_name(self.front)} if self.front else set()
+        return frozenset({*_LOOPBACK, *front, f"[{self.host}]" if ":" in self.host else self.host.lower()})
+
+    def links(self, *, shared: bool) -> str:
+        """The beginning of links to the pages. `shared`: others than who sits at this machine read them; empty where
+        the address would lead each of them to a machine of their own: such links are for within the pages."""
+        if self.front is not None:
+            return self.front
+        return "" if self.host in _ANY or (shared and _is_loopback(self.host)) else self.url
 
     def banner(self, language: Language) -> str:
-        return _BANNER.to(language, url=self.url)
+        return _BANNER.to(language, url=self.front or self.url)
 
 
-def listen(host: str, port: int, *, token: SecretStr | None) -> Address:
-    """Take an address; port 0: any free one. Raises SettingsError: no token where others reach it, or it is not
-    free."""
+def listen(host: str, port: int, *, token: SecretStr | None, front: str | None = None) -> Address:
+    """Take an address; port 0: any free one; `front`: where people reach it. Raises SettingsError: no token where
+    others do, or it is not free."""
     if not _is_loopback(host) and token is None:
         raise SettingsError(filled(_NO_TOKEN, host=host))
+    if front is not None and not _is_loopback(_name(front).strip("[]")) and token is None:
+        raise SettingsError(filled(_NO_TOKEN_FOR, url=front))
     taken: list[socket.socket] = []
     try:
         for family, kind, protocol, _, address in _addresses(host, port):
@@ -98,7 +118,7 @@ def listen(host: str, port: int, *, token: SecretStr | None) -> Address:
             one.close()
         problem = _BUSY if error.errno == errno.EADDRINUSE else _UNUSABLE
         raise SettingsError(filled(problem, host=host, port=str(port), why=os_reason(error))) from error
-    return Address(host, tuple(taken), token)
+    return Address(host, tuple(taken), token, front)
 
 
 def listen_in(home: Path) -> socket.socket:
@@ -137,6 +157,10 @@ def _has_ipv6() -> bool:
         except OSError:
             return False
     return True
+
+
+def _name(front: str) -> str:
+    return _PORT.sub("", urlsplit(front).netloc)
 
 
 def _is_loopback(host: str) -> bool:

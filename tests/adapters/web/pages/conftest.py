@@ -42,11 +42,17 @@ def options() -> dict[str, Any]:
 
 
 @pytest.fixture
-async def site(sample_made: Path, tmp_path: Path, options: dict[str, Any]) -> AsyncIterator[Site]:
+def address() -> str:
+    """What links to the pages begin with."""
+    return "http://localhost"
+
+
+@pytest.fixture
+async def site(sample_made: Path, tmp_path: Path, options: dict[str, Any], address: str) -> AsyncIterator[Site]:
     home = copy_folder(sample_made, tmp_path / "home")
     given = settings(home, **{"KOTAE_MIN_RELEVANCE": 0.1} | options)  # so few pages are like anything
     async with running(given, Redactor()) as app:
-        web = web_adapter(app, "http://localhost")
+        web = web_adapter(app, address)
         async with connected([web], app.bot) as platforms:
             await asyncio.wait_for(web.ready.wait(), 30)
             yield Site(app, web, lambda: platforms.connected)

@@ -3,6 +3,7 @@
 import csv
 import io
 
+import pytest
 from nicegui import ui
 
 from adapters.web.channel.rooms import MEMBERS, ROOMS
@@ -92,6 +93,7 @@ async def test_what_is_listed_is_narrowed(visit: Visit, site: Site) -> None:
     await sees(user, OPEN)
 
 
+@pytest.mark.parametrize("address", ["http://localhost:8080", ""])  # also where nobody else could open a link
 async def test_a_question_s_closest_passages_and_its_trace(visit: Visit, site: Site) -> None:
     await asked(site, OPEN)
     user = visit("aki")

@@ -122,6 +122,12 @@ def test_who_logs_in_is_where_they_wanted_to_be(guarded: Service) -> None:
         assert again.headers["location"] == "/app/" and client.get("/app/kotae.css").status_code == 200
 
 
+def test_a_page_with_a_slash_too_many_leads_to_the_page_by_the_same_way_it_was_reached(service: Service) -> None:
+    """What is in front may have TLS, of which nothing is known here."""
+    with service.client() as client:
+        assert client.get("/app/documents/?sort=size").headers["location"] == "/app/documents?sort=size"
+
+
 def test_a_session_that_began_with_tls_is_sent_with_tls_only(guarded: Service) -> None:
     host = guarded.url.removeprefix("http://")
     for scheme, secure in (("https", True), ("http", False)):  # a proxy has the certificate

@@ -9,6 +9,8 @@ from adapters.web.server.check import CHECKS
 from bot.config.settings import Settings
 from bot.doctor.findings import Finding
 from bot.doctor.run import examine
+from tests.adapters.service import Service
+from tests.bot.sample_turns import settings
 
 
 async def looked(home: Path, **values: str) -> Finding:
@@ -29,6 +31,15 @@ async def test_an_address_that_cannot_be_taken(tmp_path: Path) -> None:
     open_to_all = await looked(tmp_path, KOTAE_WEB_HOST="0.0.0.0")
     assert open_to_all.level == "fault" and "KOTAE_WEB_TOKEN" in open_to_all.what.ja
     assert "redacted" not in open_to_all.what.en  # the sentence itself looks like no secret
+
+
+async def test_the_address_that_people_reach_it_at_is_tried(tmp_path: Path, unused_tcp_port: int) -> None:
+    with Service(tmp_path / "home") as service:
+        served, reached = await examine(settings(tmp_path / "home", KOTAE_WEB_URL=service.url), CHECKS)
+        assert served.level == reached.level == "ok" and service.url in reached.what.en
+        nowhere = f"http://127.0.0.1:{unused_tcp_port}"
+        _, lost = await examine(settings(tmp_path / "home", KOTAE_WEB_URL=nowhere), CHECKS)
+    assert lost.level == "warning" and lost.todo is not None and f"KOTAE_WEB_URL={nowhere}" in lost.what.ja
 
 
 async def test_an_address_that_this_home_serves(tmp_path: Path) -> None:

@@ -356,6 +356,49 @@ def test_other_machines_need_a_token(tmp_path: Path) -> None:
 
 
 TOKEN = "とても長い-token-0123456789"
+FRONT = "https://kotae.example.com"
+
+
+def test_a_proxy_that_gives_it_a_name_needs_a_token_too() -> None:
+    with pytest.raises(SettingsError) as caught:
+        listen("127.0.0.1", 0, token=None, front=FRONT)
+    for language in ("en", "ja"):
+        assert "KOTAE_WEB_TOKEN" in caught.value.text(language) and FRONT in caught.value.text(language)
+    for one in listen("127.0.0.1", 0, token=None, front="http://localhost:9000").sockets:  # as of a tunnel of ssh
+        one.close()
+
+
+@pytest.mark.parametrize("host", ["kotae.example.com", "localhost:8080"])  # as some proxies leave it, as others set it
+async def test_its_own_pages_are_known_by_the_name_that_a_proxy_gives_them(host: str) -> None:
+    address = listen("127.0.0.1", 0, token=SecretStr(TOKEN), front=FRONT)
+    for one in address.sockets:
+        one.close()
+    guard = Guard(let_in, kinds={}, language="en", hosts=address.hosts, front=address.front, token=address.token)
+    async with asking(guard) as program:
+        program.headers = httpx.Headers([*BEARER.raw, (b"Host", host.encode())])
+        assert (await program.post("/chat", headers={"Origin": FRONT})).text == "in"
+        for origin in ("https://evil.example", f"{FRONT}.evil.example", "null"):
+            refused = await program.post("/chat", headers={"Origin": origin})
+            assert refused.json()["error"] == "foreign_origin"
+        assert (await program.get("/", headers={"Host": "evil.example"})).json()["error"] == "wrong_host"
+
+
+@pytest.mark.parametrize(
+    ("host", "front", "alone", "shared"),
+    [
+        ("127.0.0.1", None, "http://127.0.0.1:{port}", ""),
+        ("0.0.0.0", None, "", ""),
+        ("127.0.0.1", FRONT, FRONT, FRONT),
+        ("0.0.0.0", FRONT, FRONT, FRONT),
+    ],
+)
+def test_links_lead_to_where_people_reach_it_or_nowhere(host: str, front: str | None, alone: str, shared: str) -> None:
+    address = listen(host, 0, token=SecretStr(TOKEN), front=front)
+    assert address.links(shared=False) == alone.format(port=address.port)
+    assert address.links(shared=True) == shared
+    assert (front or address.url) in address.banner("en")
+    for one in address.sockets:
+        one.close()
 
 
 BEARER = httpx.Headers({"Authorization": f"Bearer {TOKEN}"}, encoding="utf-8")
