@@ -325,6 +325,11 @@ class CardRow:
     actions: tuple[Action, ...] = ()
     sources: tuple[str, ...] = ()
 
+    @property
+    def web_links(self) -> tuple[Link, ...]:
+        """Those that lead there from anywhere, not only from our own pages."""
+        return tuple(link for link in self.links if not link.url.startswith("/"))
+
 
 @dataclass(frozen=True, slots=True)
 class Card:

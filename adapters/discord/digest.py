@@ -135,5 +135,5 @@ def _buttons(card: Post) -> list[Button]:
         button(action.text, f"kotae:{action.kind}:{card.about}:{card.part}", styles[action.kind])
         for action in row.actions
     ]
-    links = [link for link in row.links if len(link.url) <= URL]
+    links = [link for link in row.web_links if len(link.url) <= URL]
     return [*actions, *(Button(label=shortened(link.text, LABEL), url=link.url) for link in links)]

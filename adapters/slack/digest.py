@@ -127,7 +127,7 @@ def _blocks(card: Post) -> list[Json]:
         button(action.text, _ACTIONS[action.kind], value, **({"style": "primary"} if action.kind == "answer" else {}))
         for action in row.actions
     ]
-    links = [link for link in row.links if len(link.url) <= URL]
+    links = [link for link in row.web_links if len(link.url) <= URL]
     elements += [button(link.text, f"{LINK}:{n}", str(n), url=link.url) for n, link in enumerate(links, 1)]
     if elements:
         blocks.append({"type": "actions", "elements": elements[:25]})

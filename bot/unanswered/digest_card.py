@@ -70,7 +70,7 @@ _ANSWER = Text(en="Answer this", ja="回答する")
 _DISMISS = Text(en="Dismiss", ja="回答せずに閉じる")
 _COMMA = Text(en=", ", ja="、")
 _TROUBLED = Text(en="Source “{name}”: {why}", ja="同期元「{name}」: {why}")
-_LINK = re.compile(r"https?://[^\s<>]+")
+_LINK = re.compile(r"(?:https?://|/app/\?room=)[^\s<>]+")
 
 
 def card(digest: Digest, language: Language, zone: tzinfo) -> Card:
@@ -100,7 +100,7 @@ def plain(shown: Card) -> str:
     """For a terminal."""
     lines = [shown.title, *shown.lines]
     for row in shown.rows:
-        lines += ["", row.text, *(f"   {under}" for under in (*row.details, *(one.url for one in row.links)))]
+        lines += ["", row.text, *(f"   {under}" for under in (*row.details, *(one.url for one in row.web_links)))]
     return "\n".join((*lines, *(("", *shown.foot) if shown.foot else ())))
 
 
@@ -294,7 +294,8 @@ def offers(questions: tuple[int, ...], reference: int, language: Language) -> tu
 
 
 def safe_link(url: str | None) -> str | None:
-    """An address that a platform may link to: http or https, and nothing in it that ends a link's markup."""
+    """An address that a platform may link to: http or https, or a message of our rooms (`CardRow.web_links` is without
+    those), and nothing in it that ends a link's markup."""
     return url.replace("(", "%28").replace(")", "%29") if url and _LINK.fullmatch(url) else None
 
 

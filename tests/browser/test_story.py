@@ -433,6 +433,39 @@ async def test_what_is_being_written_outlives_the_page(visit: Visit) -> None:
     await expect(field).to_have_value("@kotae ")
 
 
+async def test_each_tab_has_its_own_draft(visit: Visit) -> None:
+    page = await visit("/")
+    field = page.locator(ROOM).get_by_role("textbox")
+    await field.fill("@kotae How many reviews does")
+    other = await page.context.new_page()
+    await other.goto(page.url)
+    await ready(other)
+    theirs = other.locator(ROOM).get_by_role("textbox")
+    await theirs.fill("@kotae Who")
+    await page.reload()
+    await ready(page)
+    await expect(field).to_have_value("@kotae How many reviews does")
+    await field.fill("@kotae ")
+    await other.reload()
+    await ready(other)
+    await expect(theirs).to_have_value("@kotae Who")
+
+
+async def test_a_link_to_an_old_message_of_a_long_thread_shows_it(visit: Visit) -> None:
+    page = await visit("/")
+    await write(page, "The first word.", mention=False)
+    said = page.locator(f"{ROOM} {MESSAGES}", has_text="The first word.")
+    await said.get_by_role("button", name="Reply").click()
+    for n in range(60):
+        await write(page, f"word {n}.", where=THREAD, mention=False)
+        await expect(page.locator(f"{THREAD} {MESSAGES}").last).to_contain_text(f"word {n}.")
+    old = page.locator(f"{THREAD} {MESSAGES}", has_text="word 3.")
+    id = (await old.get_attribute("id") or "").removeprefix("m")
+    await page.goto(f"{page.url}&message={id}#m{id}")
+    await ready(page)
+    await expect(old).to_be_in_viewport()
+
+
 async def test_an_answer_that_is_being_written_outlives_the_page(visit: Visit) -> None:
     page = await visit("/")
     await ask(page, "Who repaired the samovar in the attic?")

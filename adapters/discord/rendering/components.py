@@ -111,8 +111,8 @@ def _lines(row: CardRow, linked: bool) -> Iterator[str]:
     yield f"**{escaped(shortened(row.text, 400))}**"
     for detail in row.details[:8]:
         yield f"-# {escaped(shortened(detail, 300))}"
-    if linked and row.links:
-        yield f"-# {' · '.join(_fitting(map(_link, row.links), _LINKS).splitlines())}"
+    if linked and row.web_links:
+        yield f"-# {' · '.join(_fitting(map(_link, row.web_links), _LINKS).splitlines())}"
 
 
 def _link(link: Link) -> str:

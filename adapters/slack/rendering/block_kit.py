@@ -202,8 +202,8 @@ def _row(row: CardRow) -> list[Json]:
         if action.kind == "answer":
             text["accessory"] = button(action.text, ANSWER, f"{LISTED}:{action.reference}")
     elements: list[Json] = [plain(detail, 300) for detail in row.details[:9]]
-    if row.links:
-        links = " · ".join(map(_link, row.links[:5]))
+    if row.web_links:
+        links = " · ".join(map(_link, row.web_links[:5]))
         if len(links) <= 3_000:
             elements.append({"type": "mrkdwn", "text": links, "verbatim": True})
     return [text, *([{"type": "context", "elements": elements}] if elements else [])]

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.discord import digest
 from adapters.discord.events import Replied
+from adapters.discord.rendering.components import row_text
 from adapters.port import PostError
 from adapters.shared.digest_cards import LISTED
 from bot.types import Actor, Audience, Card, CardRow, Command, Link, Notice, Place, Question
@@ -21,6 +22,7 @@ from tests.fakes.discord_world import Message
 
 ABOUT = "digest:20261123T000000"
 HERE = Place("discord", GUILD, GENERAL)
+OF_OUR_PAGES = "/app/?room=general&thread=1&message=1#m1"
 PIER = "They moor at pier seven."
 
 
@@ -46,6 +48,16 @@ def told(fake: FakeDiscord, thread: str, words: str) -> Callable[[], list[Messag
 async def announced(here: Here, *groups: tuple[Question, ...], channel: str = GENERAL) -> list[Message]:
     await digest.announce(here.context, replace(HERE, channel=channel), card(*groups), f"{ABOUT}{channel[-2:]}")
     return cards(here.discord, channel)
+
+
+async def test_a_link_for_our_own_pages_is_left_out(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
+        links = (Link("thread", "https://discord.com/channels/1/2"), Link("our pages only", OF_OUR_PAGES))
+        shown = Card("Unanswered", (), (CardRow("1. Tea?", (), links),))
+        await digest.announce(here.context, HERE, shown, ABOUT)
+        (posted,) = cards(fake)
+        assert links[0].url in str(posted.components) and "/app/" not in str(posted.components)
+        assert links[0].url in row_text(shown.rows[0]) and "/app/" not in row_text(shown.rows[0])
 
 
 async def test_what_an_answer_closes_is_chosen_by_hand(tmp_path: Path) -> None:

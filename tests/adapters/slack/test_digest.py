@@ -1,6 +1,7 @@
 """The digest in a channel: posted once, answered, confirmed or dismissed by members, and the askers are told."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from sqlalchemy import select
 
 from adapters.runner import announcing, digest_target, posting
 from adapters.shared.expert_answers import NOT_HERE
+from adapters.slack.rendering.block_kit import card_blocks
 from adapters.slack.transport.api import SlackApi
 from adapters.slack.transport.directory import MEMBERS_SECONDS
 from bot.errors import SettingsError, StoreError
@@ -34,6 +36,7 @@ from tests.fakes.slack_world import Message, View
 
 ANSWER, DISMISS, SAVE, DISCARD = "kotae_answer", "kotae_dismiss", "kotae_save", "kotae_discard"
 ABOUT = "digest:20261123T000000"
+OF_OUR_PAGES = "/app/?room=general&thread=1&message=1#m1"
 PIER = "They moor at pier seven."
 
 
@@ -574,9 +577,16 @@ async def test_a_button_that_cannot_be_obeyed_says_so(tmp_path: Path) -> None:
 
 async def test_a_link_that_no_button_takes_is_left_out(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
-        links = (Link("long", f"https://a.example/{'x' * 3_000}"), Link("thread", f"{slack.url}/archives/C1/p1"))
-        await here.adapter.announce("C1", Card("Unanswered", (), (CardRow("1. Tea?", (), links),)), about=ABOUT)
+        links = (
+            Link("long", f"https://a.example/{'x' * 3_000}"),
+            Link("thread", f"{slack.url}/archives/C1/p1"),
+            Link("our pages only", OF_OUR_PAGES),
+        )
+        card = Card("Unanswered", (), (CardRow("1. Tea?", (), links),))
+        await here.adapter.announce("C1", card, about=ABOUT)
         assert slack.posted("C1")[1].urls == [links[1].url] and not slack.journal.errors()
+        said = json.dumps(card_blocks(Card("Unanswered", (), (CardRow("1. Tea?", (), links[1:]),))))
+        assert links[1].url in said and "/app/" not in said
 
 
 async def test_an_answer_that_cannot_be_stored_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

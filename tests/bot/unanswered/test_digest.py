@@ -420,6 +420,13 @@ HOSTILE: Sequence[str] = (
 )
 
 
+def test_a_link_that_leads_there_from_our_pages_only_is_on_the_card_and_in_no_terminal() -> None:
+    ours = "/app/?room=general&thread=1&message=1#m1"
+    shown = card(replace(DIGEST, groups=(replace(GROUP, links=(ours, "/choose?as=ben", "//evil.example")),)), "en", UTC)
+    assert [link.url for link in shown.rows[0].links] == [ours] and shown.rows[0].web_links == ()
+    assert "/app/" not in plain(shown)
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_data(text: str) -> None:
     group = replace(

@@ -35,7 +35,7 @@ _NOT_SENT = Text(
 )
 _IN_DOCUMENT = Text(en="Show in the document", ja="文書で表示")
 _ORIGINAL = Text(en="Open the original", ja="元の文書を開く")
-_MESSAGE = re.compile(rf"(?:https?://[^/]+)?{ROOT}(/\?room=[^\s<>]*)")  # in our rooms, by whatever name
+_MESSAGE = re.compile(rf"(?:https?://[^/]+)?{ROOT}(/\?room=.*)")  # in our rooms, by whatever name
 # Of a chart's words and axes, as this browser has it (NiceGUI evaluates names that begin with a colon); then of its
 # series: 3 : 1 on light and on dark.
 _QUIET = {":color": "getComputedStyle(document.body).getPropertyValue('--k-quiet')"}
@@ -156,9 +156,9 @@ def original(url: str | None, language: Language) -> None:
 
 def link(text: str, url: str | None, *, new_tab: bool = False) -> None:
     """The way to an address, if it is a safe one; to a message of our rooms by whatever name this page was reached."""
-    ours = _MESSAGE.fullmatch(url or "")
-    if (address := ours[1] if ours else safe_link(url)) is not None:
-        ui.link(text, address, new_tab=new_tab)
+    if (address := safe_link(url)) is not None:
+        ours = _MESSAGE.fullmatch(address)
+        ui.link(text, ours[1] if ours else address, new_tab=new_tab)
 
 
 def to_document(document_id: str, chunk: int, quoted: str, language: Language) -> None:

@@ -25,6 +25,7 @@ from retrieval.types import RAGToolError
 log = logging.getLogger(__name__)
 
 BUILD_SECONDS = 15.0  # of a page; what is there by then is shown
+AWAY_SECONDS = 60.0  # without its browser until a page, and what is open in it, is given up; a reload takes its place
 
 _SKIP = Text(en="Skip to the content", ja="本文へ")
 _ACTING = Text(en="You act as", ja="操作するメンバー")
@@ -133,7 +134,7 @@ class Page:
 def register(site: Site, page: Page, listed: Sequence[Page]) -> None:
     """Make NiceGUI serve a page."""
 
-    @ui.page(page.path, response_timeout=BUILD_SECONDS + 5)
+    @ui.page(page.path, response_timeout=BUILD_SECONDS + 5, reconnect_timeout=AWAY_SECONDS)
     async def show(request: Request) -> None:
         who = visitor(request, site.app.settings)
         with _frame(page, who, listed, request), saying(who.language, inline=True):

@@ -51,3 +51,9 @@ async def test_what_goes_wrong_is_said_in_words_and_its_own_words_are_in_the_log
     number = re.search(r"番号 ([0-9a-f]{8}) で", user.notify.messages[-1])
     assert number is not None and caplog.messages[-1] == f"a page failed ({number[1]})" and "canary" in caplog.text
     assert len([one for one in caplog.records if one.levelno >= logging.ERROR]) == 2  # the bug, here and there
+
+
+async def test_a_page_and_what_is_open_in_it_outlive_a_network_that_is_away_for_a_while(visit: Visit) -> None:
+    user = visit()
+    await user.open("/app/")
+    assert user.client is not None and user.client.page.resolve_reconnect_timeout() >= 60
