@@ -68,6 +68,21 @@ _EMPTY = Text(
     ja="リポジトリが空か、既定のブランチがありません。--branch でブランチを指定してください。",
 )
 _FAILED = Text(en="git could not read the repository: {why}", ja="git でリポジトリを読み込めませんでした: {why}")
+_REFUSED = Text(
+    en="The repository's host wants a token, or refuses the one it was given. Set one that may read the repository in"
+    " KOTAE_GIT_TOKENS (host=token) and start Kotae again.",
+    ja="リポジトリのホストがトークンを要求しているか、設定されたトークンを拒否しています。"
+    "このリポジトリを読めるトークンを KOTAE_GIT_TOKENS（ホスト=トークン）に設定し、Kotae を再起動してください。",
+)
+_MOVED = Text(
+    en="The repository's host points to another address: it was renamed or moved. Follow it at its new address.",
+    ja="リポジトリのホストが別のアドレスを示しています（名前の変更か移動）。新しいアドレスで登録し直してください。",
+)
+_KNOWN = (
+    (re.compile(r"askpass|could not read (?:Username|Password)|Authentication failed|error: 40[13]\b"), _REFUSED),
+    (re.compile(r"error: 30[1278]\b"), _MOVED),
+)
+_SSH_FAILED = "fatal: Could not read from remote repository."  # and before it ssh says why
 _TIMEOUT = Text(en="git took longer than {n} s.", ja="git の処理が {n} 秒を超えました。")
 _TOO_LONG = Text(
     en="git lists more than {n} MiB of it. Follow a smaller repository.",
@@ -117,14 +132,14 @@ class GitSource:
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
         ref, head = await self._head()
-        seen = f"{head} {ref}"
-        if seen == cursor:
+        if f"{head} {ref}" == cursor:
             yield None
             return
         try:
             # without a cursor, what the last look has seen is not done yet
             before = cursor.partition(" ")[0] if cursor else await self._git.commit(_FOLLOWED)
             await self._git.fetch(ref)
+            head = await self._git.commit(_FOLLOWED) or head  # it may have been pushed anew in between
             before = before and await self._git.commit(before)
             listed = await self._git.run("ls-tree", "-r", "-l", "-z", "--full-tree", head)
             pages, too_long = await asyncio.to_thread(self._pages, listed, ref)
@@ -135,7 +150,7 @@ class GitSource:
             went_on = cursor and before and await self._git.is_ancestor(before, head)  # no: the branch was pushed anew
             dates = await self._dates(before if went_on else None, head)
             async with self._git.running("cat-file", "--batch", stdin=asyncio.subprocess.PIPE) as blobs:
-                yield Listing(pages, partial(_fetched, blobs, dates, too_long), seen)
+                yield Listing(pages, partial(_fetched, blobs, dates, too_long), f"{head} {ref}")
         except SourceError:
             await self._git.drop_if_damaged()
             raise
@@ -204,7 +219,15 @@ class _Git:
         if not (self.mirror / "HEAD").exists():
             self.mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             await self.run("init", "--bare", "--quiet", "--template=", "--", str(self.mirror))
-        command = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--force")
+        command = (
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-auto-gc",
+            "--force",
+            "--update-shallow",
+        )
         fetch = self.run(*command, "--", self.location, f"+{ref}:{_FOLLOWED}", seconds=FETCH_SECONDS)
         async with beside(fetch) as fetching:
             while not fetching.done() and await asyncio.to_thread(_size, self.mirror) <= MOST_BYTES:
@@ -248,7 +271,8 @@ class _Git:
         """Run a command; returns its output. Raises SourceError."""
         status, out, err = await self._run(*command, seconds=seconds)
         if status:
-            raise SourceError(_FAILED, why=_reason(err, self.access.tokens.values()))
+            known = (words for complaint, words in _KNOWN if complaint.search(err.decode(errors="replace")))
+            raise SourceError(next(known, _FAILED), why=_reason(err, self.access.tokens.values()))
         return out
 
     async def _run(self, *command: str, seconds: float = LOOK_SECONDS) -> tuple[int, bytes, bytes]:
@@ -373,6 +397,7 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
 def _reason(said: bytes, secrets: Collection[str]) -> str:
     """The last line that says something, without secrets."""
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+    lines = [line for line in lines if line != _SSH_FAILED] or lines
     fatal = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))]
     text = (fatal or lines or ["?"])[0].removeprefix("fatal: ")
     for secret in secrets:

@@ -15,6 +15,8 @@ from itertools import count, islice
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from bot.errors import StoreError
 from bot.knowledge.curation import NotAllowedError
@@ -206,16 +208,40 @@ async def test_what_is_reached_by_ssh_is_the_address_that_was_looked_at(
     """As getaddrinfo(3) has it, 134744072 is 8.8.8.8."""
     program, said = home.folder / "bin" / "ssh", home.folder / "said"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho "$@" >>{said}\nexit 255\n')
+    program.write_text(f'#!/bin/sh\necho "$@" >>{said}\necho "Permission denied (publickey)." >&2\nexit 255\n')
     program.chmod(0o700)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     for location in ("git@134744072:team/wiki", "ssh://git@134744072:2222/team/wiki"):
         source = GitSource(location, PageFilter(), branch="", mirror=home.folder / "m.git", access=GitAccess({}))
-        with pytest.raises(SourceError, match="git could not read"):
+        with pytest.raises(SourceError, match=r"git could not read.* Permission denied"):
             await source.look(None, {}).__aenter__()
     first, second = said.read_text().splitlines()
     assert "-o HostName=8.8.8.8 -o HostKeyAlias=134744072 " in first
     assert "-o HostName=8.8.8.8 -o HostKeyAlias=[134744072]:2222 " in second
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(401, "KOTAE_GIT_TOKENS"), (403, "KOTAE_GIT_TOKENS"), (301, "new address"), (503, "503")]
+)
+async def test_a_host_that_refuses_or_sends_elsewhere_is_said_with_what_to_do(
+    home: Home, status: int, said: str
+) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        headers = {401: {"WWW-Authenticate": "Basic"}, 301: {"Location": f"/other{request.path_qs}"}}
+        return web.Response(status=status, headers=headers.get(status))
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    async with TestServer(app) as server:
+        where = GitSource(
+            str(server.make_url("/team/wiki")),
+            PageFilter(),
+            branch="",
+            mirror=home.folder / "mirror.git",
+            access=GitAccess({}, private=True, local=True),
+        )
+        with pytest.raises(SourceError, match=said):
+            await where.look(None, {}).__aenter__()
 
 
 @BOTH
@@ -269,6 +295,40 @@ async def test_pages_of_a_branch_with_another_name_are_looked_at_again(home: Hom
     tree.git("branch", "-m", "main", "trunk")
     async with source.look(listing.cursor, {}) as renamed:
         assert renamed is not None and renamed.cursor != listing.cursor
+
+
+async def test_a_branch_that_is_pushed_anew_while_it_is_fetched_is_read_as_it_is_then(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    git, wrapped = shutil.which("git"), home.folder / "bin" / "git"
+    wrapped.parent.mkdir()
+    anew = (
+        f"{git} -C {tree.path} -c user.name=A -c user.email=a@example commit -q --amend -m anew; {git} -C {tree.path}"
+    )
+    wrapped.write_text(f'#!/bin/sh\ncase "$*" in *" fetch "*) {anew} gc -q --prune=now;; esac\nexec {git} "$@"\n')
+    wrapped.chmod(0o700)
+    tree.git("config", "gc.reflogExpire", "now")
+    tree.git("config", "core.logAllRefUpdates", "false")
+    monkeypatch.setenv("PATH", f"{wrapped.parent}:/usr/bin:/bin")
+    async with repository(home, tree).look(None, {}) as listing:
+        assert listing is not None and listing.cursor == f"{tree.git('rev-parse', 'main')} refs/heads/main"
+        assert [page.name for page in listing.pages.values()] == ["a.md"]
+
+
+async def test_a_repository_that_has_only_its_latest_commits_is_followed(home: Home) -> None:
+    tree = home.tree("git")
+    tree.write(a_md="One.")
+    tree.write(b_md="Two.")
+    shallow = tree.path.with_name("shallow")
+    tree.git("clone", "--quiet", "--depth", "1", f"file://{tree.path}", str(shallow))
+    await home.sources.add(EDITOR, NewSource("git", str(shallow), name="shallow"))
+    assert (await home.sync("shallow")).added == 2
+    tree.write(a_md="One, too.")
+    tree.git("-C", str(shallow), "fetch", "--quiet", "--depth", "1", "origin")
+    tree.git("-C", str(shallow), "reset", "--quiet", "--hard", "origin/main")
+    assert (await home.sync("shallow")).replaced == 1
 
 
 async def test_a_repository_whose_default_branch_is_not_there_is_followed_by_another_one(home: Home) -> None:
