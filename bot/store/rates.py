@@ -34,7 +34,8 @@ class Rates(Store):
             now = present(db, self._clock())
             begun = insert(db, rates).values(name=name, full_at=now).on_conflict_do_nothing(index_elements=["name"])
             new = now if db.execute(begun.returning(rates.c.name)).first() is not None else None
-            full_at = max(db.execute(_full(name).with_for_update()).scalar_one(), now) + every
+            known = db.execute(_full(name).with_for_update()).scalar_one()
+            full_at = _believed(known, now, burst * every) + every
             if (missing := full_at - now - burst * every) > timedelta():
                 return missing.total_seconds(), new
             db.execute(update(rates).where(rates.c.name == name).values(full_at=full_at))
@@ -54,9 +55,15 @@ class Rates(Store):
         def wait(db: Connection) -> float:
             full_at = db.execute(_full(name).with_for_update(read=True)).scalar()
             now = present(db, self._clock())
-            return 0.0 if full_at is None else max(0.0, (full_at + every - now - burst * every).total_seconds())
+            full_at = _believed(now if full_at is None else full_at, now, burst * every)
+            return max(0.0, (full_at + every - now - burst * every).total_seconds())
 
         return await change(self._engine, wait, durable=False)
+
+
+def _believed(full_at: datetime, now: datetime, longest: timedelta) -> datetime:
+    """Never later than a limit that is used up: a clock that ran ahead is no reason to wait until then."""
+    return min(max(full_at, now), now + longest)
 
 
 def _full(name: str) -> Select[datetime]:

@@ -71,7 +71,9 @@ class Usage(Store):
         claimed = await rows(self._engine, _CLAIMED, {"claim": claim_key(message)})
         if not claimed:
             return AskingPace(0, 0)
-        values = {"since": claimed[0].claimed_at - MINUTE, "before": claimed[0].sequence, **asdict(message.place)}
+        at = claimed[0].claimed_at
+        # Machines' clocks differ a little; what was claimed by one that ran ahead for hours counts no more.
+        values = {"since": at - MINUTE, "until": at + MINUTE, "before": claimed[0].sequence, **asdict(message.place)}
         found = await rows(self._engine, _PACE, values)
         return AskingPace(
             by_author=sum(row.anywhere for row in found if row.author == message.author),
@@ -101,6 +103,7 @@ _PACE = (
     .select_from(turns.outerjoin(refusals, refusals.c.turn == turns.c.id))
     .where(
         turns.c.claimed_at > bindparam("since"),
+        turns.c.claimed_at < bindparam("until"),
         turns.c.sequence < bindparam("before"),
         turns.c.platform == bindparam("platform"),
         turns.c.workspace == bindparam("workspace"),

@@ -151,7 +151,7 @@ class Budget:
     async def _look(self) -> None:
         day = self._now().date()
         found = await self._usage.of(day)
-        if day > self._day:
+        if day != self._day and day == self._now().date():  # another one, also where a clock is set back
             self._day, self._stored = day, found
         elif day == self._day and (found.calls, _tokens(found)) > (self._stored.calls, _tokens(self._stored)):
             self._stored = found  # sums only grow: a smaller one was read earlier

@@ -45,6 +45,13 @@ async def test_who_only_asks_takes_nothing(engine: AsyncEngine) -> None:
     assert await limit.wait("login:a", 3, 1) == 0
 
 
+async def test_a_clock_that_ran_ahead_keeps_nobody_waiting_for_hours(engine: AsyncEngine) -> None:
+    late = datetime.now(UTC) + timedelta(hours=5)
+    await change(engine, lambda db: db.execute(insert(rates).values(name="slack:post:C1", full_at=late)))
+    assert 55 < await Rates(engine).wait("slack:post:C1", 3, 1) <= 60
+    assert 55 < await Rates(engine).take("slack:post:C1", 3, 1) <= 60
+
+
 async def test_who_only_asks_waits_for_those_that_take(server_url: str) -> None:
     engine = connect(server_url)
     limit = Rates(engine)

@@ -111,6 +111,16 @@ async def test_the_pace_is_that_of_the_minute_before_a_question(
     assert await usage.pace(asked(99)) == AskingPace(0, 0)
 
 
+async def test_questions_of_a_clock_that_ran_ahead_slow_nobody(
+    engine: AsyncEngine, inbox: TurnQueue, clock: Clock
+) -> None:
+    clock.now += timedelta(hours=5)
+    await claim(inbox, asked(1), asked(2))
+    clock.now -= timedelta(hours=5)
+    await claim(inbox, asked(3), asked(4))
+    assert await Usage(engine).pace(asked(4)) == AskingPace(by_author=1, in_channel=1)
+
+
 async def test_only_the_last_minutes_questions_are_read(sqlite_url: str) -> None:
     engine = connect(sqlite_url)
     async with read(engine) as db:
@@ -118,7 +128,7 @@ async def test_only_the_last_minutes_questions_are_read(sqlite_url: str) -> None
         plan = await db.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked_for}", ("",) * asked_for.count("?"))
         steps = [row._mapping["detail"] for row in plan]
     await engine.dispose()
-    assert "ix_turns_pace (platform=? AND workspace=? AND claimed_at>?)" in steps[0]
+    assert "ix_turns_pace (platform=? AND workspace=? AND claimed_at>? AND claimed_at<?)" in steps[0]
 
 
 # -- the budget of the day ------------------------------------------------------------------------------------------
@@ -171,6 +181,19 @@ async def test_a_new_day_has_a_new_budget(engine: AsyncEngine) -> None:
     await budget.close()
     assert over(budget)
     assert [(spent.day.day, spent.cost.calls) for spent in await Usage(engine).by_day(TODAY)] == [(22, 5), (23, 5)]
+
+
+async def test_a_day_that_a_clock_comes_back_to_has_what_was_spent_on_it(engine: AsyncEngine) -> None:
+    now = [NOON]
+    budget = Budget(Usage(engine), BudgetLimits(daily_calls=5), now=lambda: now[0])
+    budget.add("m", Cost(calls=5))
+    await budget.close()
+    now[0] += timedelta(days=1)
+    await budget.refusal(asked(1, platform="terminal"), "en")
+    assert not over(budget)
+    now[0] = NOON
+    await budget.refusal(asked(2, platform="terminal"), "en")
+    assert over(budget)
 
 
 async def test_what_cannot_be_stored_is_kept_and_stored_later(
