@@ -32,7 +32,7 @@ from bot.knowledge.dataset_uploads import DatasetUploads
 from bot.knowledge.datasets import Datasets
 from bot.knowledge.documents import KnowledgeBase, Progress
 from bot.knowledge.held_files import held_files
-from bot.knowledge.snapshots import Snapshots
+from bot.knowledge.snapshots import INDEX_LOST, Snapshots
 from bot.knowledge.upkeep import Upkeep, attending
 from bot.knowledge.vector_store import open_vectors
 from bot.logs import ChatLog, Redactor
@@ -202,7 +202,8 @@ class Application:
             found["embedder"] = Trouble(self.embedder.trouble.said, answers=True)
         try:
             await self.data.probe()
-            await self.knowledge.generation()
+            if await self.knowledge.emptied():
+                found["store"] = Trouble(INDEX_LOST)
         except StoreError as error:
             found["database"] = Trouble(error.said)
         except QdrantConnectionError as error:

@@ -18,7 +18,7 @@ from bot.errors import ContentLostError, StoreError
 from bot.knowledge.collections import StoredDocuments, check_name
 from bot.knowledge.content_store import ContentStore, document_of, stored
 from bot.knowledge.pair_documents import WrittenPair, read_pairs, with_pair
-from bot.knowledge.snapshots import Snapshots
+from bot.knowledge.snapshots import INDEX_LOST, Snapshots
 from bot.records import SHORT_ID, DocumentRow
 from bot.store.collections import Collections
 from bot.store.contents import address_of
@@ -284,6 +284,7 @@ class KnowledgeBase:
         """Nobody else in this process stages this document meanwhile: what is staged is shown together. What is left
         staged after a failure is taken back."""
         async with self._alone(document_id):
+            await self._require_passages()
             try:
                 yield
             except BaseException:
@@ -293,7 +294,6 @@ class KnowledgeBase:
     async def _staged(
         self, row: DocumentRow, document: Document, progress: Progress | None, *, replaces: bool = False
     ) -> DocumentRow:
-        await self._generations.now()  # an index that was swapped is said to be so, and not that it is gone
         # Never the ids of points that somebody sees: the same content may be staged again.
         version = f"{row.hash}@{uuid.uuid4().hex}"
         chunks = await self._ingest.stage(document, row.about(), version=version, progress=progress, replaces=replaces)
@@ -423,6 +423,8 @@ class KnowledgeBase:
                 found = await self._search(
                     queries, view, written_by=written_by, mode=mode, limit=limit, min_relevance=min_relevance
                 )
+                if not found.metrics.total_results:
+                    await self._require_passages()
             except RAGToolError as error:
                 if measured:
                     self._measure(failure(" / ".join(queries), collections, type(error).__name__), readers)
@@ -431,6 +433,24 @@ class KnowledgeBase:
             self._measure(found.metrics, readers)
         kept = await self._still_theirs((*found.hits, *found.rejected), readers)
         return replace(found, hits=tuple(filter(kept, found.hits)), rejected=tuple(filter(kept, found.rejected)))
+
+    async def emptied(self) -> bool:
+        """Whether the index shows none of the documents there are, as that of a server which has lost its disk, and was
+        given the collection anew by another process. Raises QdrantConnectionError, StoreError."""
+        generation = await self._generations.now()
+        if await self._index.sample(generation, 1):
+            return False
+        return any(row.chunks and row.born <= generation for row in await self._documents.listed())
+
+    async def _require_passages(self) -> None:
+        """Raises QdrantConnectionError for an index that was lost, where nothing that is found says anything about the
+        documents, and what is added would hide that; and for one that was swapped."""
+        try:
+            emptied = await self.emptied()
+        except StoreError as error:
+            raise QdrantConnectionError(error.said) from error
+        if emptied:
+            raise QdrantConnectionError(INDEX_LOST)
 
     async def nearest(self, query: str, readers: Readers, collection: str, *, limit: int) -> list[Passage]:
         """The passages of a collection that come first for a query, however little they have to do with it, also those

@@ -22,6 +22,10 @@ from retrieval.types import QdrantConnectionError, RAGToolError, Readers, View
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
+INDEX_LOST = Text(
+    en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",
+    ja="検索インデックスから一部の文書が失われています。`kotae reindex` で作り直してください。",
+)
 _SWAPPED = Text(
     en="The documents were re-indexed with {embedder} meanwhile. Start this process again, with the same "
     "KOTAE_EMBEDDER and the same version of Kotae.",

@@ -15,6 +15,7 @@ from bot.knowledge.content_store import bring_over, content_store
 from bot.knowledge.identity import Identity, Known, own
 from bot.knowledge.reindex import Reindex, made_of
 from bot.knowledge.set_aside import set_aside, was_here
+from bot.knowledge.snapshots import INDEX_LOST
 from bot.records import DocumentRow
 from bot.store.engine import on_server
 from bot.store.homes import Homes
@@ -47,10 +48,6 @@ _RENEWED = Text(
     "before anything else, which takes about as long as adding them did.",
     ja="このホームの検索インデックスは別のバージョンの Kotae で作られています。先に保存済みの文書から作り直します。"
     "文書を追加したときと同じくらいの時間がかかります。",
-)
-_LOST = Text(
-    en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",
-    ja="検索インデックスから一部の文書が失われています。`kotae reindex` で作り直してください。",
 )
 _IN_USE = Text(
     en="The search index has lost passages, and other processes use it. Stop them, then run `kotae reindex`.",
@@ -154,7 +151,7 @@ async def open_vectors(
         if index is None or not await reindex.whole(index):
             await stack.aclose()
             if fits and rebuild is None:
-                raise QdrantConnectionError(_LOST)
+                raise QdrantConnectionError(INDEX_LOST)
             if fits and indexes.shared and len(await Processes(data.engine).listed()) > 1:
                 raise SettingsError(_IN_USE)
             async with was_here(moved, made_of(row)) as old:

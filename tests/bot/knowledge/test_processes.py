@@ -493,6 +493,26 @@ async def test_an_index_that_was_swapped_is_not_searched_any_more(machines: Mach
     assert refused.status == "refused" and "re-indexed with other" in refused.reason
 
 
+async def test_an_index_that_has_lost_all_does_not_say_that_nothing_is_known(machines: Machines) -> None:
+    a = await machines.process("a")
+    assert await a.found("nothing yet") == []
+    await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
+    kept = machines.server.snapshot()
+    machines.server.recover(({}, {}, {}))  # its disk is a new one
+    b = await machines.process("b")  # makes the collection
+    for one in (a, b):
+        assert await one.knowledge.emptied()
+        with pytest.raises(QdrantConnectionError, match="kotae reindex"):
+            await one.found()
+        refused = await one.add("next.md", "# Next\n\nThe next harbour.\n")
+        assert refused.status == "refused" and "kotae reindex" in refused.reason
+    machines.server.recover(kept)
+    assert await a.found() == ["The harbour plan."] and not await a.knowledge.emptied()
+    (row,) = await a.knowledge.documents(READERS)
+    await a.knowledge.forget(row.id)
+    assert await a.found() == [] and not await a.knowledge.emptied()
+
+
 async def test_processes_with_an_index_each_do_not_share_a_database(machines: Machines) -> None:
     a = await machines.process("a")
     async with attending(a.engine, "machine:1:a", embedded=False):
