@@ -54,6 +54,7 @@ from bot.config.types import (
     Zone,
     one_of,
     passwords_in,
+    sqlite_url,
     whole,
 )
 from bot.errors import SettingsError
@@ -264,7 +265,7 @@ class Settings(BaseSettings):
         """With its driver; an SQLite file in the home by default. May hold a password."""
         if self.database is not None:
             return self.database.get_secret_value()
-        return f"sqlite+aiosqlite:///{self.home / 'kotae.db'}"
+        return sqlite_url(self.home / "kotae.db")
 
     @property
     def shared(self) -> bool:

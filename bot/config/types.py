@@ -144,6 +144,11 @@ def _origin(text: str) -> str:
 _SERVER = re.compile(r"(?P<host>[A-Za-z0-9.-]+)(:(?P<port>\d{1,5}))?")
 
 
+def sqlite_url(file: Path) -> str:
+    """The address of an SQLite file, whose folders' names may have what stands for something else in an address."""
+    return f"sqlite+aiosqlite:///{str(file).replace('%', '%25').replace('?', '%3F')}"
+
+
 def _database(text: str) -> str:
     """The address as the store takes it: with its driver."""
     scheme, colon, rest = text.partition("://")

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.config.settings import Settings
+from bot.config.types import sqlite_url
 from bot.knowledge.content_store import ContentFolder
 from bot.knowledge.vector_store import make_stores
 from bot.operations.copies import copying, sweep
@@ -187,8 +188,8 @@ async def _gather_from_server(settings: Settings, staging: Path) -> tuple[list[D
         await asyncio.to_thread(_write, staging / "documents" / address[:2] / f"{address}.md", data)
 
     file = staging / DATABASE
-    await asyncio.to_thread(upgrade, url_of(file))
-    async with opened(settings.database_url, settings.link) as server, opened(url_of(file)) as to:
+    await asyncio.to_thread(upgrade, sqlite_url(file))
+    async with opened(settings.database_url, settings.link) as server, opened(sqlite_url(file)) as to:
         await dump(server, to, text_of)
         rows, indexes = await Documents(to, "").listed(), await VectorStores(to).listed()
     await asyncio.to_thread(one_file, file)
@@ -208,8 +209,8 @@ async def _contents(snapshot: Path) -> tuple[list[DocumentRow], list[IndexRow], 
     current = snapshot.with_name("current.db")
     await asyncio.to_thread(shutil.copyfile, snapshot, current)
     try:
-        await asyncio.to_thread(upgrade, url_of(current))
-        async with opened(url_of(current)) as engine:
+        await asyncio.to_thread(upgrade, sqlite_url(current))
+        async with opened(sqlite_url(current)) as engine:
             documents = Documents(engine, "")
             return await documents.listed(), await VectorStores(engine).listed(), await documents.kept()
     finally:
@@ -309,10 +310,6 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 # -- small things ---------------------------------------------------------------------------------------------------
-
-
-def url_of(file: Path) -> str:
-    return f"sqlite+aiosqlite:///{file.absolute()}"
 
 
 def digest(path: Path) -> str:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from bot.config.settings import Settings, make_home
+from bot.config.types import sqlite_url
 from bot.knowledge.content_store import ContentFolder
 from bot.knowledge.identity import Identity
 from bot.knowledge.vector_store import make_stores
-from bot.operations.backup import DATABASE, FORMAT, BackupError, digest, disk_error, url_of
+from bot.operations.backup import DATABASE, FORMAT, BackupError, digest, disk_error
 from bot.operations.copies import NOTES
 from bot.operations.restore_marker import MANIFEST, UNFINISHED, unfinished
 from bot.records import DocumentRow
@@ -292,7 +293,7 @@ async def _prepare(
         raise BackupError(_NO_BACKUP, file=source, why=_UNSOUND)
     home = await asyncio.to_thread(_identity, database, settings)
     await asyncio.to_thread(_brought_up, database)
-    async with opened(url_of(database)) as engine:
+    async with opened(sqlite_url(database)) as engine:
         await Homes(engine).become(home)
         await close_open_turns(engine)
         rows = await Documents(engine, "").listed()
@@ -325,7 +326,7 @@ def _identity(database: Path, settings: Settings) -> str:
 
 
 def _brought_up(database: Path) -> None:
-    upgrade(url_of(database))
+    upgrade(sqlite_url(database))
     for copied in database.parent.glob("*.backup.db"):
         copied.unlink()
 
@@ -401,7 +402,10 @@ async def _fill_server(staging: Path, settings: Settings) -> None:
         return None if await kept.lost({address}) else await kept.read(address)
 
     try:
-        async with opened(url_of(staging / DATABASE)) as file, opened(settings.database_url, settings.link) as server:
+        async with (
+            opened(sqlite_url(staging / DATABASE)) as file,
+            opened(settings.database_url, settings.link) as server,
+        ):
             await load(file, server, text_of)
     except FilledError as error:
         raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url)) from error

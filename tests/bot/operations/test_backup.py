@@ -184,6 +184,21 @@ async def test_pairs_scopes_and_ids_come_back(tmp_path: Path) -> None:
     ]
 
 
+async def test_folders_may_be_called_what_stands_for_something_in_an_address(tmp_path: Path) -> None:
+    await home(tmp_path / "old")
+    odd = tmp_path / "100%25 sure?"
+    (tmp_path / "old").rename(odd)
+    made = await back_up(at(odd), odd.with_name("to%20?.tar.gz"))
+    assert made.documents == 3
+    made = await back_up(at(odd), odd)
+    assert made.documents == 3
+    new = tmp_path / "new%20#?"
+    assert (await restored(made.file, new)).documents == 3
+    new.rename(tmp_path / "new")
+    assert len(await texts(tmp_path / "new")) == 4
+    assert names(tmp_path) == {odd.name, "to%20?.tar.gz", "new"}
+
+
 async def test_what_stands_beside_pairs_comes_back(tmp_path: Path) -> None:
     async with opened(tmp_path / "old") as library:
         await library.add(
