@@ -93,7 +93,7 @@ def upgrade(url: str, *, to: str = "head", link: Mapping[str, Any] | None = None
             "このデータベースのドライバーが入っていません。PostgreSQL の場合: pip install 'kotae[postgres]'",
         ) from error
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
-        if _is_full(error):
+        if is_full(error):
             raise MigrationError(
                 "There is no space left for the database, which was left as it was. Free some space and start again.",
                 "データベースの空き容量がありません。データベースは元のまま残っています。空き容量を増やしてから、もう一度起動してください。",
@@ -237,7 +237,8 @@ def _private(file: Path) -> None:
     os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _is_full(error: Exception) -> bool:
+def is_full(error: Exception) -> bool:
+    """Whether the disk was full, as SQLite or the system says it."""
     cause: Any = getattr(error, "orig", None) or error
     name = str(getattr(cause, "sqlite_errorname", ""))
     return name in ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE") or getattr(cause, "errno", None) == errno.ENOSPC

@@ -8,6 +8,7 @@ the rest. Source: reliability.md R48.
 """
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import io
@@ -35,7 +36,7 @@ from bot.store.engine import opened
 from bot.store.inspection import copy, file_of, name_of, one_file, server_condition
 from bot.store.transfer import dump
 from bot.store.vector_stores import IndexRow, VectorStores
-from migrations import revisions, upgrade
+from migrations import is_full, revisions, upgrade
 from retrieval.durable import replacing
 from retrieval.folder import Made
 from retrieval.i18n import Language, Text, TextError, os_reason, readable
@@ -318,5 +319,6 @@ def digest(path: Path) -> str:
 
 
 def disk_error(file: Path, error: OSError | sqlite3.Error) -> BackupError:
-    why = os_reason(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+    cause = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if is_full(error) else error
+    why = os_reason(cause) if isinstance(cause, OSError) else str(cause) or type(cause).__name__
     return BackupError(_DISK, file=file, why=why)

@@ -37,6 +37,7 @@ from retrieval.types import TEAM, Hit, Readers
 from tests.bot.library import opened
 from tests.bot.program import Warm
 from tests.bot.store.everything import AT, fill, rows_of_all
+from tests.disks import MIB, small_disk
 from tests.retrieval.test_ingest import HashEmbedder
 
 ROOT = Path(__file__).parents[3]
@@ -275,6 +276,22 @@ async def test_no_backup_without_anything(tmp_path: Path) -> None:
         await back_up(at(tmp_path / "none"), tmp_path / "copy")
     assert "nothing to back up" in nothing.value.text("en") and "データベースがない" in nothing.value.text("ja")
     assert not (tmp_path / "copy").exists() and not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("what", ["home", "copy"])
+async def test_a_full_disk_is_said_in_the_reader_s_language(tmp_path: Path, what: str) -> None:
+    await home(tmp_path / "made")
+    (tmp_path / "disk").mkdir()
+    with small_disk(tmp_path / "disk", 4 * MIB) as disk:
+        here = disk.folder / "home" if what == "home" else tmp_path / "made"
+        if what == "home":
+            here.mkdir()
+            shutil.copy(tmp_path / "made" / "kotae.db", here)
+        disk.leave(0)
+        with pytest.raises(BackupError) as refused:
+            await back_up(at(here), (tmp_path if what == "home" else disk.folder) / "copy.tar.gz")
+        assert "No space left" in refused.value.text("en") and "空きがありません" in refused.value.text("ja")
+        assert not [path for path in disk.folder.iterdir() if path.name.startswith(("copy", ".kotae"))]
 
 
 async def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
