@@ -1663,6 +1663,18 @@ MUTATIONS = (
         (f"{KILLED_BACKUP}_leave_is_deleted_by_whatever_comes_next",),
     ),
     Mutation(
+        "a home or a backup in a folder with % or ? in its name",
+        "bot/config/types.py",
+        ("{str(file).replace('%', '%25').replace('?', '%3F')}", "{file}"),
+        (f"{BACKUPS}::test_folders_may_be_called_what_stands_for_something_in_an_address",),
+    ),
+    Mutation(
+        "questions of a clock that ran ahead slow nobody",
+        "bot/store/usage.py",
+        ('        turns.c.claimed_at < bindparam("until"),\n', ""),
+        ("tests/bot/turns/test_budget.py::test_questions_of_a_clock_that_ran_ahead_slow_nobody",),
+    ),
+    Mutation(
         "the next backup deletes what a killed one left",
         "bot/operations/backup.py",
         ("        await asyncio.to_thread(sweep, settings.home, beside)\n", ""),

@@ -15,6 +15,7 @@ SNAPSHOTS, SERVER, STORES = "bot/knowledge/snapshots.py", "retrieval/index/serve
 MANY = f"{TESTS}::test_documents_of_many_processes_at_once_are_all_there"
 DEAD = f"{TESTS}::test_what_a_dead_process_has_staged_goes"
 LOST_LOCK = f"{TESTS}::test_whoever_has_lost_the_lock_commits_nothing_and_starts_again"
+LOST_ALL = f"{TESTS}::test_an_index_that_has_lost_all_does_not_say_that_nothing_is_known"
 TWICE = f"{TESTS}::test_the_same_document_added_twice_at_once_is_there_once"
 
 
@@ -129,6 +130,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "bot/store/rates.py",
         (".with_for_update()", ""),
         (f"{RATES_TEST}::test_all_processes_together_take_no_more_than_there_is",),
+    ),
+    (
+        "a limit whose clock ran ahead keeps nobody waiting for hours",
+        "bot/store/rates.py",
+        ("return min(max(full_at, now), now + longest)", "return max(full_at, now)"),
+        (f"{RATES_TEST}::test_a_clock_that_ran_ahead_keeps_nobody_waiting_for_hours",),
+    ),
+    (
+        "an index that has lost all does not say that nothing is known",
+        "bot/knowledge/documents.py",
+        ("                if not found.metrics.total_results:\n", "                if False:\n"),
+        (LOST_ALL,),
+    ),
+    (
+        "nothing is added to an index that has lost all",
+        "bot/knowledge/documents.py",
+        ("            await self._require_passages()\n            try:\n", "            try:\n"),
+        (LOST_ALL,),
     ),
     (
         "Slack's limits are kept together",
@@ -379,7 +398,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Processes: whoever adds to a swapped index is told so",
         "bot/knowledge/documents.py",
-        ("        await self._generations.now()  # an index", "        # an index"),
+        ("generation = await self._generations.now()", "generation = self._generations.current"),
         (f"{TESTS}::test_an_index_that_was_swapped_is_not_searched_any_more",),
     ),
     (

@@ -143,6 +143,20 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("                if not local:\n                    raise SourceError(LOCAL)\n", ""),
         (LOCAL,),
     ),
+    (
+        "Sources: a repository with its latest commits alone is followed",
+        GIT,
+        ('            "--update-shallow",\n', ""),
+        ("tests/bot/sources/test_sources.py::test_a_repository_that_has_only_its_latest_commits_is_followed",),
+    ),
+    (
+        "Sources: a branch that is pushed anew meanwhile is read as it is",
+        GIT,
+        ("head = await self._git.commit(_FOLLOWED) or head", "head = head"),
+        (
+            "tests/bot/sources/test_sources.py::test_a_branch_that_is_pushed_anew_while_it_is_fetched_is_read_as_it_is_then",
+        ),
+    ),
     ("Sources: no option for an address", GIT, ('location.startswith("-") or ', ""), (ADDRESSES,)),
     (
         "Sources: no secret in an address",
