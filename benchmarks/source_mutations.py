@@ -1004,7 +1004,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Git: a branch with another name is looked at",
         GIT,
-        ('seen = f"{head} {ref}"', "seen = head"),
+        ('if f"{head} {ref}" == cursor:', 'if (cursor or "").startswith(head):'),
         (f"{TESTS}::test_pages_of_a_branch_with_another_name_are_looked_at_again",),
     ),
     (
