@@ -80,6 +80,7 @@ _POINTS_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _BOLD_LINE = re.compile(r"(\*\*|__)(?![\s*_])(?:(?!\1).){1,60}(?<![.。!！\s])\1[:：]?\s*")  # and no whole sentence
+_ENDS = ("heading", "hr")  # of a section
 _OPENS = re.compile(r"[:：?？][\s*_]*$")  # over more of its paragraph, which may go on from it otherwise
 _COMMAND_LINE = re.compile(r"\s*`[^`\n]*[ $./-][^`\n]*`\s*")
 _OF_CHAPTER = re.compile(r"\s*(?:第[^条]*[章節]|[附別])")
@@ -189,7 +190,7 @@ class _Reader:
         self._depth = 0
 
     def read(self, blocks: Sequence[SyntaxTreeNode]) -> Iterator[Unit]:
-        for block in blocks:
+        for at, block in enumerate(blocks):
             match block.type:
                 case "heading":
                     self._head(int(block.tag[1]), clean(_content(block)))
@@ -201,7 +202,8 @@ class _Reader:
                     names = tuple(header) if any(header) else ()
                     yield from (replace(self._unit(_row(header, cells), "row"), names=names) for cells in rows)
                 case "paragraph":
-                    yield from self._paragraph(_content(block))
+                    below = blocks[at + 1].type if at + 1 < len(blocks) else "hr"
+                    yield from self._paragraph(_content(block), over=below not in _ENDS)
                 case "list_item":
                     self._depth += 1
                     yield from self._item(block.children)
@@ -244,10 +246,11 @@ class _Reader:
         yield from self.read(blocks)
         self._last = lead
 
-    def _paragraph(self, text: str) -> Iterator[Unit]:
+    def _paragraph(self, text: str, *, over: bool = True) -> Iterator[Unit]:
+        """`over`: whether something follows that a line in bold may be the heading of."""
         self._group += 1
         first, _, rest = text.partition("\n")
-        if not self._depth and _BOLD_LINE.fullmatch(first) and (not rest or _OPENS.search(first)):
+        if not self._depth and _BOLD_LINE.fullmatch(first) and (_OPENS.search(first) if rest else over):
             yield from self._heading(_BOLD, first)
             text = rest
         for form, lines in _stretches(text.split("\n")) if text else ():
@@ -269,7 +272,7 @@ class _Reader:
         raw = _BOX.sub(lambda box: "☐" if box[1] == " " else "☑", _unwrapped(lines))
         whole, lead = clean(raw), self._last
         if len(whole) <= LONGEST_ITEM:
-            yield self._unit(whole, "item", links=_only_links(raw))
+            yield self._unit(whole, "item", links=not lead and _only_links(raw))
             return
         for sentence in sentences(whole):
             yield self._unit(sentence, "item")
@@ -281,7 +284,9 @@ class _Reader:
             if _COMMAND_LINE.fullmatch(text):
                 yield self._unit(text.strip().strip("`"), "code")
                 continue
-            for sentence in sentences(clean(text)):
+            whole = clean(text)
+            said = bool(_TIMED.match(whole)) and len(whole) <= LONGEST_ITEM  # a message is shown whole, as an item is
+            for sentence in [whole] if said else sentences(whole):
                 yield self._unit(sentence, "sentence", links=_only_links(text))
                 self._last = sentence
             self._group += 1

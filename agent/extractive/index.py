@@ -66,7 +66,7 @@ _NUMBERED = re.compile(  # a version, a year, or a thing by its number (SEV-1, N
 )
 _PART = r"(?:floor|chapter|section|article|clause|edition)\b|[階号条章版期]"
 _ORDINAL = re.compile(  # one of its kind: what is on the 6th floor is nothing of six people
-    rf"(?<![\d.])(\d+)(?:(?:st|nd|rd|th) )?({_PART})|\b({_PART}) (\d+)", re.IGNORECASE
+    rf"(?<![\d.])(\d+)(?:(?:st|nd|rd|th) )?({_PART})|第\s?(\d+)\s?([^\W\d])|\b({_PART}) (\d+)", re.IGNORECASE
 )
 
 _SOUNDED = re.compile(r"[ァ-ヶーA-Za-z0-9&.+#'_-]+")  # a name that is written alike, or at least sounds so, anywhere
@@ -83,10 +83,13 @@ def sure(question: str, hit: Hit) -> bool:
 
 
 def rivals(question: str, hits: Sequence[tuple[int, Hit]], shown: Sequence[tuple[int, Hit]]) -> list[tuple[int, Hit]]:
-    """Of the numbered `hits` those of other pages than what is `shown`, which may say otherwise."""
+    """Of the numbered `hits` those of other pages than what is `shown`, which may say otherwise: relevant ones, and
+    what holds more of the question than all of it."""
     pages = {hit.passage.document_id for _, hit in shown}
+    most = max((hit.held for _, hit in shown), default=1.0)
     others = ((number, hit) for number, hit in hits if hit.passage.document_id not in pages)
-    return [(number, hit) for number, hit in others if hit.relevance >= RIVAL and _holds(question, hit)]
+    near = ((number, hit) for number, hit in others if hit.relevance >= RIVAL or hit.held > most)
+    return [(number, hit) for number, hit in near if _holds(question, hit)]
 
 
 def asks_the_same(question: str, passage: Passage) -> bool:
@@ -137,8 +140,9 @@ def _of_that_number(question: str, passage: Passage) -> bool:
 
 
 def _ordinals(text: str) -> set[tuple[str, str]]:
-    """The floors, chapters and the like that it names: 「6階」, "the 6th floor", "floor 6"."""
-    return {(number or after, (of or before).lower()) for number, of, before, after in _ORDINAL.findall(text)}
+    """The floors, chapters and the like that it names, and whatever has a 第: "the 6th floor", 「6階」, 「第3ライン」."""
+    found = _ORDINAL.findall(text)
+    return {(number or nth or after, (of or kind or before).lower()) for number, of, nth, kind, before, after in found}
 
 
 @dataclass(frozen=True, slots=True)

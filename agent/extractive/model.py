@@ -16,6 +16,7 @@ from agent.events import EXTRACTIVE
 from agent.extractive.excerpts import READ, Tokenise, candidate_lines
 from agent.extractive.index import (
     FLOOR,
+    HELD,
     Shown,
     asks_the_same,
     certain,
@@ -172,9 +173,10 @@ class ExtractiveModel:
     async def _look(
         self, question: str, asked: str, found: Sequence[tuple[int, Hit]], *, alone: bool = True, of: int = 1
     ) -> _Look | None:
-        """None where nothing found has to do with the question. How well a passage fits what was `asked` with others,
-        or in the words of a model that failed, says nothing of this one: only `alone` is it sure."""
-        if not any(hit.relevance >= self._floor for _, hit in found):
+        """None where nothing found has to do with the question: neither does the search say so, nor has it the words of
+        it (in one line among many). How well a passage fits what was `asked` with others, or in the words of a model
+        that failed, says nothing of this one: only `alone` is it sure."""
+        if not any(hit.relevance >= self._floor or hit.held >= HELD for _, hit in found):
             return None
         # Words agree with many a passage; where the search does not put such a one first, meaning is against it. What
         # is of another company or product is as near as the page of the one that is asked for.

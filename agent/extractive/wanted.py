@@ -7,11 +7,12 @@ that were sure and right none.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from agent.grounding.entities import denies
-from agent.grounding.quantities import facts, figures, without_sections
+from agent.grounding.quantities import amount, facts, figures, without_sections
 from agent.routing.follow_up import about, reading
 from agent.routing.parts import asking
 from agent.routing.patterns import words
@@ -19,6 +20,8 @@ from agent.segmentation import Unit
 from retrieval.text import normalise
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_HOUR = re.compile(r"何時(?!間)|(?:what|which) time")
+_HOW_MANY = re.compile(r"\Ahow many(?! times)|\A何(?![回度])")  # not how often, which 「毎月」 tells, nor how hot
 _SOME = 0.4  # of the words that a question is about
 
 Has = Callable[[str], bool]
@@ -28,8 +31,9 @@ _CLAUSE = re.compile(r"[,.;:!?、。\n]|\b(?:if|when|because|since|but|so|and|wh
 
 def has_wanted(question: str) -> Has | None:
     """Tells a text with the figure that the question asks for: a time where it asks when or names the unit (何年, how
-    many days), one that is no time where it asks what something costs, any figure where it asks for another. None where
-    it asks for none."""
+    many days), one on the clock where it asks at what hour, an amount that is no time where it asks what something
+    costs, a number of the same where it asks how many (何台 are no 3,500 yen), any figure where it asks for another.
+    None where it asks for none."""
     asked = normalise(question)
     return _required(asked) or (_timed if words("asks_when").search(asked) else None)
 
@@ -98,18 +102,34 @@ def _asks_what_is_not(asked: str) -> bool:
 
 def _required(asked: str) -> Has | None:
     if words("asks_time").search(asked):
-        return _timed
-    if not words("asks_figure").search(asked):
+        return _clocked if _HOUR.search(asked) else _timed
+    if not (figure := words("asks_figure").search(asked)):
         return None
-    return _sized if words("asks_amount").search(asked) else _counted
+    if words("asks_amount").search(asked):
+        return _sized
+    one = _HOW_MANY.sub("1", asked[figure.start() :])  # 「何台」 asks for what 「1台」 is one of
+    counted = next((fact for fact in facts(one) if one.startswith(fact.shown)), None)
+    return partial(_measured, units=_kinds(counted.any_of) - {"num"} | {"bare"}) if counted else _counted
 
 
 def _timed(text: str) -> bool:
     return figures(text).timed
 
 
+def _clocked(text: str) -> bool:
+    return "t" in _kinds(figures(text).atoms)
+
+
 def _sized(text: str) -> bool:
-    return any(not fact.timed for fact in facts(without_sections(text)))
+    return any(not fact.timed and amount(fact) for fact in facts(without_sections(text)))
+
+
+def _measured(text: str, units: Collection[str]) -> bool:
+    return not _kinds(figures(without_sections(text)).atoms).isdisjoint(units)
+
+
+def _kinds(atoms: Iterable[str]) -> frozenset[str]:
+    return frozenset(atom.partition(":")[0] for atom in atoms)
 
 
 def _counted(text: str) -> bool:
