@@ -596,8 +596,34 @@ MUTATIONS = (
     Mutation(
         "a time is no answer to how much",
         "agent/extractive/wanted.py",
-        ("not fact.timed for fact", "True for _"),
+        ("not fact.timed and amount(fact) for fact", "amount(fact) for fact"),
         ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "a phone number is no answer to how much",
+        "agent/extractive/wanted.py",
+        ("not fact.timed and amount(fact) for fact", "not fact.timed for fact"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "a figure of another unit is no answer to how many",
+        "agent/extractive/wanted.py",
+        ("if counted else _counted", "if False else _counted"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "a day is no answer to the hour",
+        "agent/extractive/wanted.py",
+        ("_clocked if _HOUR.search(asked) else _timed", "_timed"),
+        ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "another page that holds more of the question stands beside a sure one",
+        "agent/extractive/index.py",
+        (" or hit.held > most", ""),
+        (
+            "tests/agent/extractive/test_model.py::test_another_page_that_holds_more_of_the_question_stands_beside_a_sure_one",
+        ),
     ),
     Mutation(
         "the number of a section is no answer to how much",

@@ -82,6 +82,17 @@ def sure(question: str, hit: Hit) -> bool:
     return hit.relevance >= (STRONG if hit.held >= MOST else STRONG_MATCH) and _holds(question, hit)
 
 
+def telling(question: str, hits: Sequence[tuple[int, Hit]]) -> list[tuple[int, Hit]]:
+    """Of the numbered `hits` the sure ones, and what holds as much of the question in their pages: its lines may be the
+    ones that answer."""
+    fits = [hit for _, hit in hits if sure(question, hit)]
+
+    def as_fit(hit: Hit) -> bool:
+        return any(hit.passage.document_id == one.passage.document_id and hit.held >= one.held for one in fits)
+
+    return [(number, hit) for number, hit in hits if as_fit(hit) and _holds(question, hit)]
+
+
 def rivals(question: str, hits: Sequence[tuple[int, Hit]], shown: Sequence[tuple[int, Hit]]) -> list[tuple[int, Hit]]:
     """Of the numbered `hits` those of other pages than what is `shown`, which may say otherwise: relevant ones, and
     what holds more of the question than all of it."""
@@ -140,7 +151,7 @@ def _of_that_number(question: str, passage: Passage) -> bool:
 
 
 def _ordinals(text: str) -> set[tuple[str, str]]:
-    """The floors, chapters and the like that it names, and whatever has a 第: "the 6th floor", 「6階」, 「第3ライン」."""
+    """The floors, chapters and the like that it names: 「6階」, "the 6th floor", "floor 6"; what has a 第 is one."""
     found = _ORDINAL.findall(text)
     return {(number or nth or after, (of or kind or before).lower()) for number, of, nth, kind, before, after in found}
 

@@ -24,6 +24,7 @@ from agent.extractive.index import (
     of_that_name,
     rivals,
     sure,
+    telling,
     written,
 )
 from agent.extractive.phrases import FOUND, NOTHING, OBJECTED, OBJECTION, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
@@ -182,12 +183,12 @@ class ExtractiveModel:
         # is of another company or product is as near as the page of the one that is asked for.
         first = next((hit for _, hit in found if of_that_name(question, hit.passage)), found[0][1])
         certainly = alone and sure(question, first)
-        telling = [(n, hit) for n, hit in found if certainly and sure(question, hit)]
-        closest = await self._shown(asked, telling or found, question, of=of)
+        told = telling(question, found) if certainly else []
+        closest = await self._shown(asked, told or found, question, of=of)
         answered = asks_the_same(question, first.passage)
         if certainly and not answered and not self._told(question, closest, first):
             certainly, closest = False, await self._shown(asked, found, question, of=of)
-        other = rivals(question, found, telling)[:1] if certainly else []
+        other = rivals(question, found, told)[:1] if certainly else []
         return _Look(certainly, closest, await self._shown(asked, other, question, of=of) if other else None)
 
     @staticmethod

@@ -139,6 +139,8 @@ def test_signs_that_are_meant_stay_and_what_is_left_of_emphasis_goes(text: str, 
         ("**Kestrel**\nis a tool.", [("Kestrel is a tool.", ())]),
         ("**Do not share it.**\n\nNever.", [("Do not share it.", ()), ("Never.", ())]),
         ("- **Late**\n- Early", [("Late", ()), ("Early", ())]),
+        ("## 納期\n\n**5月**\n\n---\n\n## 税率", [("5月", ("納期",))]),
+        ("## Due\n\n**In May**\n\n## Rates", [("In May", ("Due",))]),
     ],
 )
 def test_a_line_in_bold_or_with_a_sign_of_its_own_heads_what_follows(
@@ -167,10 +169,21 @@ def test_lines_that_stand_for_themselves_are_told_from_sentences_of_one_line() -
             "10:12 冨田: 会議室のモニターに何も映らないのですが、ケーブルはつないであります",
             "10:20 藤井: 入力を二番に切り替える",
         ),
+        ("10:12 冨田: 何も映らない。助けて", "10:20 藤井: 入力を替えました。10:19 に確認済み"),
     ],
 )
 def test_what_was_said_at_another_time_is_a_line_of_its_own(lines: tuple[str, str]) -> None:
     assert [unit.text for unit in units("\n".join(lines))] == [*lines]
+
+
+def test_links_that_a_sentence_leads_to_say_something() -> None:
+    page = "## Forms\n\n- [old](a)\n\n## Gifts\n\nGive on this site.\n\n- [Choice](b)\n\n[Back](c)"
+    assert [(unit.text, unit.leads_away) for unit in units(page)] == [
+        ("old", True),
+        ("Give on this site.", False),
+        ("Choice", False),
+        ("Back", True),
+    ]
 
 
 def test_lines_of_a_paragraph_are_joined_and_links_over_lines_are_understood() -> None:

@@ -167,7 +167,7 @@ def test_pages_of_links_say_nothing_that_is_worth_showing() -> None:
     ("page", "lines"),
     [
         ("To order a badge you need:", []),
-        ("To order a badge you need:\n\n- [a form](form.md)", []),
+        ("To order a badge you need:\n\n- [a form](form.md)", ["To order a badge you need:", "a form"]),
         ("To order a badge you need:\n\n- a form", ["To order a badge you need:", "a form"]),
         ("入館証の申請に要るもの：", []),
         ("入館証の申請に要るもの：\n\n- 書類", ["入館証の申請に要るもの：", "書類"]),
