@@ -558,7 +558,7 @@ MUTATIONS = (
     Mutation(
         "another page that may say otherwise is shown beside a sure one",
         "agent/extractive/model.py",
-        ("other = rivals(question, found, telling)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
+        ("other = rivals(question, found, told)[:1] if certainly else []", "other: list[tuple[int, Hit]] = []"),
         ("tests/agent/extractive/test_model.py::test_another_page_that_may_say_otherwise_stands_beside_a_sure_one",),
     ),
     Mutation(
@@ -616,6 +616,14 @@ MUTATIONS = (
         "agent/extractive/wanted.py",
         ("_clocked if _HOUR.search(asked) else _timed", "_timed"),
         ("tests/agent/extractive/test_model.py::test_lines_without_the_figure_that_is_asked_for_are_no_answer",),
+    ),
+    Mutation(
+        "a passage that holds as much as a sure one of its page is read, too",
+        "agent/extractive/index.py",
+        (" and hit.held >= one.held", " and hit is one"),
+        (
+            "tests/agent/extractive/test_model.py::test_a_passage_of_a_sure_page_that_holds_as_much_is_read_with_it",
+        ),
     ),
     Mutation(
         "another page that holds more of the question stands beside a sure one",

@@ -70,7 +70,7 @@ _ORDINAL = re.compile(  # one of its kind: what is on the 6th floor is nothing o
 )
 
 _SOUNDED = re.compile(r"[ァ-ヶーA-Za-z0-9&.+#'_-]+")  # a name that is written alike, or at least sounds so, anywhere
-_WHOSE = re.compile(r"^\W*([ァ-ヶー]{3,})(?=の)")  # a product or company that no dictionary has: 「デンキヤギの定年は」
+_KATAKANA = re.compile(r"[ァ-ヶー]{3,}")  # what no dictionary has is a name, too (デンキヤギ); any other is as telling
 
 
 def sure(question: str, hit: Hit) -> bool:
@@ -135,7 +135,7 @@ def of_that_name(question: str, passage: Passage) -> bool:
 def _names_in(question: str) -> tuple[Name, ...]:
     asked = unicodedata.normalize("NFKC", question)
     found = (name for name in names(asked) if name.kind in ("name", "person") and _SOUNDED.fullmatch(name.text))
-    return (*found, *(Name(name, "name") for name in _WHOSE.findall(asked)))
+    return (*found, *(Name(name, "name") for name in _KATAKANA.findall(asked)))
 
 
 def _of_that_number(question: str, passage: Passage) -> bool:

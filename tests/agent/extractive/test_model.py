@@ -250,6 +250,8 @@ async def test_a_row_of_a_page_of_another_year_is_no_answer_though_a_note_names_
         ("ミドリヤの出張手当の上限は？", "アオゾラの出張手当の上限は1日3,000円です。", False),
         ("ミドリヤの出張手当の上限は？", "出張手当の上限は1日3,000円です。", False),
         ("アルバイトの出張手当の上限は？", "アルバイトの出張手当の上限は1日3,000円です。", True),
+        ("出張手当の上限はアルバイトだといくら？", "社員の出張手当の上限は1日3,000円です。", False),
+        ("出張手当の上限はアルバイトだといくら？", "アルバイトの出張手当の上限は1日3,000円です。", True),
         ("MySQLの予約語は大文字ですか？", "PostgreSQLの予約語は大文字で書きます。", False),
         ("PostgreSQLの予約語は大文字ですか？", "PostgreSQLの予約語は大文字で書きます。", True),
         ("Is the keyword list of MySQL in capitals?", "The keyword list of Postgres is in capitals.", False),
@@ -918,10 +920,17 @@ async def test_another_page_that_holds_more_of_the_question_stands_beside_a_sure
     assert last.text.endswith(f"check which one applies:\n\n**deploys.md**\n> {NEW.text} [2]")
 
 
+async def test_a_passage_of_a_sure_page_that_holds_as_much_is_read_with_it() -> None:
+    also, less = (replace(OLD, chunk=n, text=f"Friday deploys, {n} of them, start at noon.") for n in (1, 2))
+    last = answer(await turn(FRIDAY, Scored((OLD, 0.9, 0.8), (also, 0.1, 0.8), (less, 0.1, 0.7))))
+    assert not last.unsure
+    assert also.text in last.text and less.text not in last.text
+
+
 async def test_a_page_is_no_rival_of_itself_nor_of_a_page_in_another_language() -> None:
     again = replace(OLD, chunk=1, text="On Friday there are deploys at noon.")
     japanese = replace(NEW, text="金曜日は deploy できません。")
-    last = answer(await turn(FRIDAY, Scored((OLD, 0.9, 1.0), (again, 0.5, 1.0), (japanese, 0.5, 1.0))))
+    last = answer(await turn(FRIDAY, Scored((OLD, 0.9, 1.0), (again, 0.5, 0.9), (japanese, 0.5, 1.0))))
     assert [one.document for one in last.citations] == ["deploys-2024.md"]
 
 
