@@ -1,24 +1,33 @@
 """The Slack of `benchmarks.leaks`: channels that guests and strangers come to, forms, whispers and the App Home."""
 
 import json
+import random
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Self
 
 from pydantic import SecretStr
 
 from adapters.slack.adapter import SlackAdapter
 from adapters.slack.transport.api import SlackApi
-from benchmarks.leak_acts import ACTS, Act, Acts, Asked
-from benchmarks.leak_world import Form, Told
+from benchmarks.leak_acts import ACTS, HOME, Act, Acts, Asked
+from benchmarks.leak_world import Form, Told, found
+from bot.app import Application
 from bot.config.settings import SlackSettings
+from bot.sources.base import SourceError
+from bot.sources.sources import NewSource
+from retrieval.types import TEAM, Readers
 from tests.adapters.staging import Skipping
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_world import TEAM as WORKSPACE
+from tests.hostile.servant import Servant
 
 GUEST = "UGUEST"
 PRIVATE = ("CGOLD", "CSILVER", "COPEN")
+MOVING = ("C1", "COPEN", "CGOLD")
 
 
 class OnSlack(Acts):
@@ -27,6 +36,14 @@ class OnSlack(Acts):
     def __init__(self, slack: FakeSlack, clock: Skipping) -> None:
         super().__init__(clock)
         self.slack = slack
+        self.ahead = timedelta()
+
+    async def begin(self, app: Application, servant: Servant, dice: random.Random) -> Self:
+        app.sources.channels.clock = lambda: datetime.now(UTC) + self.ahead
+        return await super().begin(app, servant, dice)
+
+    def opened(self) -> Sequence[str]:
+        return [one for one in MOVING if self.inside(one) and self.public(one)]
 
     def private(self) -> Sequence[str]:
         return PRIVATE
@@ -116,6 +133,14 @@ class OnSlack(Acts):
                     await self.slack.closes(user)
 
     async def comes_or_goes(self) -> None:
+        way = self.dice.choice((self.person_moves, self.person_moves, self.convert, self.share, self.bot_moves))
+        self.oracle.step += f" {way.__name__}"
+        await way()
+        self.clock.now += 700  # the client believes what it knows for ten minutes
+        await self.look_again()
+
+    async def person_moves(self) -> None:
+        """Somebody joins a channel or leaves it, or becomes a guest, or a member again."""
         channel, user = self.dice.choice((*PRIVATE, "C1")), self.dice.choice((*self.people, GUEST))
         self.oracle.step += f" {user} {channel}"
         account, members = self.slack.world.users[user], self.slack.world.channels[channel].members
@@ -125,7 +150,103 @@ class OnSlack(Acts):
             members.discard(user)
         else:
             await self.slack.joins(channel, user)
-        self.clock.now += 700  # the client believes what it knows for ten minutes
+
+    async def convert(self) -> None:
+        """A channel becomes private, or public."""
+        channel = self.dice.choice(MOVING)
+        kind = "private" if self.public(channel) else "public"
+        self.oracle.step += f" {channel} {kind}"
+        await self.slack.converts(channel, kind, sorted(self.slack.world.channels[channel].members)[0])
+
+    async def share(self) -> None:
+        """A channel is shared with another company, or is not any more."""
+        channel = self.slack.world.channels[self.dice.choice(MOVING)]
+        channel.ext_shared = not channel.ext_shared
+        (channel.members.add if channel.ext_shared else channel.members.discard)("USTRANGER")
+        self.oracle.step += f" {channel.id} {channel.ext_shared}"
+
+    async def bot_moves(self) -> None:
+        """The bot is removed from a channel, or invited again."""
+        channel = self.slack.world.channels[self.dice.choice(MOVING[1:])]
+        self.oracle.step += f" {channel.id}"
+        if self.slack.bot_user in channel.members:
+            channel.members.discard(self.slack.bot_user)
+        else:
+            await self.slack.joins(channel.id, self.slack.bot_user)
+
+    async def look_again(self) -> None:
+        """At the channels that are followed, once the bot has heard of what happened."""
+        await self.idle()
+        self.ahead += timedelta(minutes=1)
+        whoever = Readers(frozenset({TEAM, *map(self.place, MOVING)}))
+        for one in await self.app.sources.listed(whoever):
+            with suppress(SourceError):
+                await self.app.sources.sync(HOME, one.source.name, whoever)
+
+    async def follow(self) -> None:
+        """What two people say in a channel that is followed is found by those who read it; who that is may have changed
+        since it was looked at."""
+        channel = self.dice.choice(MOVING)
+        asker, other = self.dice.sample([one for one in self.there(channel) if self.member(one)], 2)
+        with suppress(SourceError):
+            await self.app.sources.add(HOME, NewSource("channel", f"slack:{channel}"))
+        said = [self.oracle.word(f"told in {channel}", channel) for _ in range(2)]
+        self.oracle.step += f" {channel} {said}"
+        root = (await self.says(channel, asker, f"Where is the storage key {said[0]}?")).id
+        await self.slack.says(channel, other, f"The storage key is in the tin {said[1]}.", thread=root)
+        await self.slack.reacts(asker, root, "white_check_mark")
+        await self.look_again()
+        if self.dice.random() < 0.3:
+            for one in await self.app.sources.listed(Readers(frozenset({TEAM, *map(self.place, MOVING)}))):
+                with suppress(SourceError):
+                    await self.app.sources.pause(HOME, one.source.name, Readers(frozenset({one.source.scope})))
+        if self.dice.random() < 0.5:
+            await self.convert()
+            await self.idle()
+            self.ahead += timedelta(minutes=1)
+        try:
+            await self.ask()
+        finally:
+            await self.look_again()
+
+    async def react(self) -> None:
+        message = self.latest(12, lambda one: not one.to)
+        name = self.dice.choice(("+1", "-1", "white_check_mark"))
+        await self.slack.reacts(self.one_in(message.channel), message.id, name)
+
+    async def carry(self) -> None:
+        """What was said is added by a link: for whoever reads it there, if whoever adds it does."""
+        message, (channel, user) = self.question(), self.somebody()
+        before = {row.id for row in self.rows}
+        self.oracle.step += f" {message.text} of {message.channel}"
+        self.asked.remove(message)  # it stays said, by whoever adds it
+        link = f"https://team.slack.com/archives/{message.channel}/p{message.id.replace('.', '')}"
+        scope = self.own_scope(message.channel)
+        await self.slack.command("/ingest", link, user, channel)
+        await self.quiet()
+        for row in await self.oracle.learn(self.app):
+            if row.id in before or not found(message.text) & found(await self.app.knowledge.markdown(row)):
+                continue
+            if row.scope != scope or message.channel not in self.sees(user):
+                self.oracle.told.append(f"{self.oracle.step}\n  was carried to {row.scope}")
+
+    async def settings(self) -> None:
+        channel, user = self.somebody()
+        typed = self.dice.choice(
+            (
+                f"settings collections {self.collection()}",
+                "settings",
+                "settings reset",
+                "sources",
+                "settings steps verbose",
+                "asks off",
+                "asks on",
+            )
+        )
+        self.oracle.step += f" {typed}"
+        for word in found(typed):
+            self.oracle.words[word].said.add(channel)
+        await self.slack.command("/kotae", typed, user, channel)
 
     async def open_home(self) -> None:
         user = self.dice.choice((*self.people, GUEST))
@@ -139,7 +260,7 @@ class OnSlack(Acts):
         await self.quiet()
         await self.fill(user, self.direct(user))
 
-    acts: Mapping[Act, int] = {**ACTS, open_home: 4}
+    acts: Mapping[Act, int] = {**ACTS, Acts.comes_or_goes: 8, open_home: 4, follow: 4, react: 3, carry: 4, settings: 3}
 
 
 @asynccontextmanager

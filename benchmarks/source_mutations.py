@@ -624,6 +624,24 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TALKS}::test_a_channel_that_becomes_private_narrows_before_the_next_answer",),
     ),
     (
+        "Channels: one that is paused has its readers all the same",
+        SOURCES,
+        (' or one.kind == "channel"}', "}"),
+        (f"{TALKS}::test_a_paused_channel_that_becomes_private_is_the_team_s_no_more",),
+    ),
+    (
+        "Channels: pairs of a thread are withheld with it",
+        FOLLOWED,
+        ("union_all(own, of_pairs.where(made.document.in_(documents))).subquery()", "own.subquery()"),
+        (f"{TALKS}::test_pairs_of_a_thread_are_for_its_readers_of_now",),
+    ),
+    (
+        "Channels: no pair keeps what was taken back in its thread",
+        "bot/store/qa_pairs.py",
+        ('and_(pairs.c.state == "approved", said_now, *of_source)', 'and_(pairs.c.state == "approved", *of_source)'),
+        ("tests/bot/qa_pairs/test_pairs.py::test_pairs_of_a_thread_go_with_what_was_taken_back_in_it",),
+    ),
+    (
         "Sources: a folder's change that could not be noted at once is noted later",
         "bot/sources/sources.py",
         (

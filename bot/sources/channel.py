@@ -356,14 +356,9 @@ class FollowedChannels:
 
     async def open(self, source: FollowedSource, move: Callable[[str], Awaitable[None]]) -> ChannelSource:
         """A source to look at: its readers are who reads the channel now (else `move` its documents), and the channel
-        knows of it. Raises SourceError, once that holds where the bot is not in the channel any more, too."""
-        try:
-            here = await self.find(source.location)
-        except PausedError:
-            await self._narrow(source, move)
-            raise
+        knows of it. Raises SourceError, as `keep_readers` does."""
+        here = await self.keep_readers(source, move)
         scope = default_scope(here.place, here.audience)
-        await self._rescope(source, scope, move)
         if source.checked_at is None:
             try:
                 await self.history(here.place.platform).announce(
@@ -372,6 +367,17 @@ class FollowedChannels:
             except (LookupError, ConnectionError) as error:
                 raise SourceError(NOT_NOW, why=str(error)) from error
         return ChannelSource(self, replace(source, scope=scope), here)
+
+    async def keep_readers(self, source: FollowedSource, move: Callable[[str], Awaitable[None]]) -> Recipient:
+        """Let a source's documents be for those who read its channel now, which is returned. Raises SourceError, once
+        that holds where the bot is not in the channel any more, too."""
+        try:
+            here = await self.find(source.location)
+        except PausedError:
+            await self._narrow(source, move)
+            raise
+        await self._rescope(source, default_scope(here.place, here.audience), move)
+        return here
 
     async def _narrow(self, source: FollowedSource, move: Callable[[str], Awaitable[None]]) -> None:
         """Let what was for the team be for those who read a channel that is not public any more, or that the platform

@@ -299,15 +299,15 @@ class Sources:
         await self.silence()
         for id in [id for id, task in syncing.items() if task.done()]:
             del syncing[id]
-        found = {one.id: one for one in await self._store.listed() if one.state == "on"}
+        found = {one.id: one for one in await self._store.listed() if one.state == "on" or one.kind == "channel"}
         waiting = await self._store.waiting(self._clock())
         for id in watched.keys() - found.keys():
             watched.pop(id).cancel()
         for source in sorted(found.values(), key=lambda one: one.due_at):
             idle = source.id not in watched or watched[source.id].done()
             if source.kind == "channel":  # a look takes minutes, and what it is about is known
-                due = self._is_due(source) or (source.id in waiting and not source.failures)
-                if idle and due and self.channels.serves(source.location):
+                waits = source.id in waiting and source.state == "on" and not source.failures
+                if idle and (waits or self._is_due(source)) and self.channels.serves(source.location):
                     watched[source.id] = asyncio.create_task(self._due(source), name="channel")
                 continue
             if not await asyncio.to_thread(self._is_here, source):
@@ -346,6 +346,8 @@ class Sources:
 
     async def _due(self, source: FollowedSource) -> None:
         try:
+            if source.state != "on":
+                return await self._keep_readers(source)
             report = await self._sync(source)
         except (RAGToolError, StoreError) as error:
             log.warning("source %s could not be synced: %s", source.name, error)
@@ -416,6 +418,14 @@ class Sources:
     async def _take(self, source: FollowedSource) -> bool:
         now = self._clock()
         return await self._store.claim(source.id, owner=self._owner, now=now, until=now + LEASE)
+
+    async def _keep_readers(self, source: FollowedSource) -> None:
+        """A channel that is not read now has its readers all the same, who may be fewer by now."""
+        async with self._alone(source):
+            with suppress(SourceError):
+                await self.channels.keep_readers(source, partial(self._moved, source))
+            due_at = self._clock() + timedelta(seconds=source.every)
+            await self._store.leave(source.id, owner=self._owner, seen=source.due_at, due_at=due_at)
 
     async def _moved(self, source: FollowedSource, scope: str) -> None:
         """Let a source's documents be for those who read it now."""

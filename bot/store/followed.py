@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, and_, case, delete, literal, select, update
+from sqlalchemy import Connection, Select, and_, case, delete, literal, select, union_all, update
 
 from bot.records import AuditRecord
 from bot.store.audit import traced
 from bot.store.engine import Store, change, columns, execute, insert, rows
 from bot.store.leases import take
-from bot.store.schema import followed, followed_pages, unheard
+from bot.store.schema import followed, followed_pages, pair_documents, unheard
 from retrieval.i18n import Text
 
 SourceKind = Literal["folder", "git", "website", "channel"]
@@ -141,12 +141,13 @@ class FollowedSources(Store):
         await change(self._engine, drop)
 
     async def of_documents(self, documents: Collection[str]) -> dict[str, FollowedSource]:
-        """By document, the source that it follows."""
-        wanted = select(followed, followed_pages.c.document).join(
-            followed_pages, followed_pages.c.source == followed.c.id
-        )
-        found = await rows(self._engine, wanted.where(followed_pages.c.document.in_(documents)))
-        return {row.document: _source(row) for row in found}
+        """By document, the source that it follows; of Q/A pairs that of the document they were written from."""
+        page, made = followed_pages.c, pair_documents.c
+        own = select(page.source, page.document).where(page.document.in_(documents))
+        of_pairs = select(page.source, made.document).join(pair_documents, made.source == page.document)
+        theirs = union_all(own, of_pairs.where(made.document.in_(documents))).subquery()
+        wanted = select(followed, theirs.c.document).join(theirs, theirs.c.source == followed.c.id)
+        return {row.document: _source(row) for row in await rows(self._engine, wanted)}
 
     # -- threads of channels ------------------------------------------------------------------------------------------
 

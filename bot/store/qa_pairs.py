@@ -186,8 +186,11 @@ class PairRows:
     # -- where approved pairs are found -----------------------------------------------------------------------------
 
     async def wanted(self, source: str | None = None) -> dict[tuple[str, int], Wanted]:
-        """The documents that there should be now, of one source or of all."""
-        which = and_(pairs.c.state == "approved", *(() if source is None else (pairs.c.document == source,)))
+        """The documents that there should be now, of one source or of all. What people have taken back in a channel is
+        in no pair either: of its threads only pairs of what is said there now."""
+        said_now = or_(documents.c.said_in.is_(None), pairs.c.version == documents.c.hash)
+        of_source = () if source is None else (pairs.c.document == source,)
+        which = and_(pairs.c.state == "approved", said_now, *of_source)
         columns = (pairs.c.document, pairs.c.chunk, pairs.c.question, pairs.c.answer)
         order = (pairs.c.document, pairs.c.chunk, pairs.c.place, pairs.c.position, pairs.c.id)
         about = [documents.c[name] for name in ("collection", "scope", "name", "url", "changed_at", "said_in")]

@@ -1,6 +1,7 @@
 """Settled threads of a channel are documents, on each platform by its real client. Source: sources.md §1 (channel)."""
 
 import asyncio
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from adapters.discord.transport.channel_history import PAGE
 from bot.operations.retention import Person, forget
 from bot.sources.base import PausedError, SourceError
-from bot.types import Place
+from bot.store.qa_pairs import PairRows, Tracked
+from bot.types import Place, Upload
+from bot.waiting import beside
 from retrieval.types import TEAM, Hit
 from tests.adapters.acting import until
 from tests.adapters.talks import EDITOR, PLATFORMS, PUBLIC, Talk, talk
@@ -165,6 +168,40 @@ async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_
         assert source.state == "paused" and source.trouble is not None and "Invite me" in source.trouble.en
         hits = await found(here)
         assert [hit.passage.said_in for hit in hits] == [here.name], "everybody reads it still"
+
+
+@EACH
+async def test_a_paused_channel_that_becomes_private_is_the_team_s_no_more(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        await bot.sources.pause(EDITOR, "talk", PUBLIC)
+        await here.becomes_private()
+        await here.heard()
+        async with beside(bot.sources.watch(), "watch"):
+            await until(here.source, lambda one: one.scope == here.scope)
+        assert await here.library.knowledge.documents(PUBLIC) == []
+        assert (await here.source()).state == "paused" and len(await here.documents()) == 1
+
+
+@EACH
+async def test_pairs_of_a_thread_are_for_its_readers_of_now(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        (row,) = await here.library.documents.listed()
+        here.library.knowledge.withheld = bot.sources.channels.withheld
+        pair = json.dumps([{"question": "Where is the key?", "answer": "In room 4."}]).encode()
+        made = Upload("Q&A: key.json", pair, row.collection, TEAM, "kotae", row.url, said_in=row.said_in)
+        added = await here.library.knowledge.add(made, "en")
+        tracked = Tracked(row.id, 0, row.collection, TEAM, made.name, added.document_id)
+        await PairRows(here.library.engine).track(tracked)
+        assert {hit.passage.document for hit in await found(here)} == {row.name, made.name}
+        await here.becomes_private()
+        await here.heard()
+        assert await found(here) == ()
 
 
 async def test_outsiders_are_left_out_and_pause_the_source(tmp_path: Path) -> None:

@@ -587,6 +587,24 @@ async def test_pairs_of_a_replaced_document_are_stale(library: Library, start: S
     assert (await bot.pairs.estimate(PUBLIC, document=document)).chunks == 2
 
 
+async def test_pairs_of_a_thread_go_with_what_was_taken_back_in_it(library: Library, start: Start) -> None:
+    bot = start()
+
+    async def say(text: str) -> None:
+        talk = Upload("talk 1.md", text.encode(), "talk", TEAM, "source:1", said_in="#general")
+        await library.knowledge.add(talk, "en")
+
+    await say(page("one"))
+    (pair,) = await bot.written(collection="talk")
+    await bot.pairs.approve([pair.id], PUBLIC)
+    assert await names(library, PUBLIC.readers) == ["Q&A: talk 1.md.json", "talk 1.md"]
+    async with bot.pairs.working():
+        await say(page("one", until="Friday"))
+        await wait_for(lambda: _is(names(library, PUBLIC.readers), ["talk 1.md"]))
+        await say(page("one"))
+        await wait_for(lambda: _is(names(library, PUBLIC.readers), ["Q&A: talk 1.md.json", "talk 1.md"]))
+
+
 async def test_a_chunk_of_a_version_that_is_gone_is_not_paid_for(library: Library, start: Start) -> None:
     bot = start()
     document = (await library.add("piers.md", page("one", "two"))).document_id
