@@ -43,7 +43,11 @@ class OnSlack(Acts):
         return await super().begin(app, servant, dice)
 
     def opened(self) -> Sequence[str]:
-        return [one for one in MOVING if self.inside(one) and self.public(one)]
+        return [one for one in MOVING if self.public(one)]
+
+    def own_scope(self, channel: str) -> str:
+        """What guests read in a public channel the team reads, too."""
+        return TEAM if self.public(channel) else self.place(channel)
 
     def private(self) -> Sequence[str]:
         return PRIVATE

@@ -2787,6 +2787,12 @@ MUTATIONS = (
         ("if not found or (as_text and (around or len(found) > 1)):", "if not found:"),
         ("tests/adapters/shared/test_ingestion.py",),
     ),
+    Mutation(
+        "Slack, Discord: what an editor gives where outsiders may read is no team's by itself",
+        "adapters/shared/ingestion.py",
+        ("    if not wanted.scope and not reaches_team(audience):", "    if False:"),
+        (f"{SLACK}/test_commands.py::test_what_an_editor_gives_for_a_private_channel_is_never_the_team_s_by_itself",),
+    ),
     # a question that is edited or deleted after its answer
     Mutation(
         "an edited question is answered again a few times",

@@ -16,6 +16,7 @@ from datetime import datetime
 from adapters.markdown.events import shortened
 from adapters.port import PostError
 from adapters.shared.verdicts import verdict_line
+from bot.access import reaches_team
 from bot.bot import Bot
 from bot.types import Actor, Audience, Fetch, FileRef, IngestionRequest, Place, Post, Verdict
 from retrieval.i18n import Language, Text
@@ -81,6 +82,12 @@ _NO_SCOPE = Text(
     en="You cannot choose this for “Who may find it” here. Possible: {scopes}.",
     ja="ここでは「公開範囲」にその値を選べません。選べるのは {scopes} です。",
 )
+_CHOOSE = Text(
+    en="People from outside may read this channel, so say who may find it: send /ingest with nothing after it there, "
+    "and choose it in the form.",
+    ja="このチャンネルは社外の人も見ている可能性があるため、公開範囲を選んでください。そのチャンネルで /ingest だけを"
+    "送信すると、フォームで選べます。",
+)
 _MORE = Text(en="… and {n} more", ja="… ほか {n} 件")
 _BY = Text(en="Added by {who}", ja="追加した人: {who}")
 
@@ -122,7 +129,9 @@ async def accept(
     bot: Bot, claim: str, wanted: IngestionRequest, scopes: Sequence[str], audience: Audience
 ) -> IngestionRequest | None:
     """Take in what is `wanted`, once a `claim`, for one of these scopes. An empty collection or scope: as is usual
-    there. Raises NotTakenError, StoreError."""
+    there; where outsiders read along, or nobody says who does, no scope is. Raises NotTakenError, StoreError."""
+    if not wanted.scope and not reaches_team(audience):  # all that is left is for more than those who read it there
+        raise NotTakenError(_CHOOSE, "scope")
     if wanted.scope and wanted.scope not in scopes:
         among = ("、" if wanted.language == "ja" else ", ").join(scopes)
         raise NotTakenError(_NO_SCOPE, "scope", scopes=among)

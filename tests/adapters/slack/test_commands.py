@@ -260,6 +260,35 @@ async def test_scopes_are_those_of_the_place_and_the_person_whatever_the_modal_s
         assert not slack.posted("G2")
 
 
+@pytest.mark.parametrize("why", ["a guest comes", "nobody says who reads it"])
+async def test_what_an_editor_gives_for_a_private_channel_is_never_the_team_s_by_itself(
+    tmp_path: Path, why: str
+) -> None:
+    ahead = [0.0]
+    api = partial(SlackApi, clock=lambda: time.monotonic() + ahead[0])
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, api=api) as here:
+        slack.world.add_user("UA", "admin", kind="admin")
+        slack.world.add_user("U7", "gast", kind="guest")
+        private = slack.world.add_channel("G1", "ours", kind="private", members=("UA", slack.bot_user))
+        await slack.command("/ingest", "", "UA", "G1")
+        await opened(slack, "UA")
+        if why == "a guest comes":
+            private.members.add("U7")
+        else:
+            slack.fail("conversations.members", error("missing_scope"))
+        ahead[0] += MEMBERS_SECONDS
+        said = (await slack.submits("UA", {"text": "We buy Acme.", "scope": "place:slack:T0TEAM:G1"})).payload
+        assert said is not None and "who may find it" in said["errors"]["scope"]
+        await slack.closes("UA")
+        typed = await slack.command("/ingest", "We buy Acme.", "UA", "G1")
+        assert typed.payload and "who may find it" in typed.payload["text"]
+        await slack.command("/ingest", "", "UA", "G1")
+        await opened(slack, "UA")
+        assert (await slack.submits("UA", {"text": "We buy nobody.", "scope": TEAM})).payload is None
+        await slack.wait_for(done(slack, "G1"))
+        assert {row.name: row.scope for row in await here.data.documents.listed()} == {"We buy nobody.md": TEAM}
+
+
 async def test_a_form_that_is_left_open_gives_nothing_to_a_place_that_its_reader_has_left(tmp_path: Path) -> None:
     ahead = [0.0]
     api = partial(SlackApi, clock=lambda: time.monotonic() + ahead[0])
