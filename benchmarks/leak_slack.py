@@ -137,7 +137,7 @@ class OnSlack(Acts):
                     await self.slack.closes(user)
 
     async def comes_or_goes(self) -> None:
-        way = self.dice.choice((self.person_moves, self.person_moves, self.convert, self.share, self.bot_moves))
+        way = self.dice.choice((self.person_moves, self.person_moves, self.convert, self.share))
         self.oracle.step += f" {way.__name__}"
         await way()
         self.clock.now += 700  # the client believes what it knows for ten minutes
@@ -169,15 +169,6 @@ class OnSlack(Acts):
         (channel.members.add if channel.ext_shared else channel.members.discard)("USTRANGER")
         self.oracle.step += f" {channel.id} {channel.ext_shared}"
 
-    async def bot_moves(self) -> None:
-        """The bot is removed from a channel, or invited again."""
-        channel = self.slack.world.channels[self.dice.choice(MOVING[1:])]
-        self.oracle.step += f" {channel.id}"
-        if self.slack.bot_user in channel.members:
-            channel.members.discard(self.slack.bot_user)
-        else:
-            await self.slack.joins(channel.id, self.slack.bot_user)
-
     async def look_again(self) -> None:
         """At the channels that are followed, once the bot has heard of what happened."""
         await self.idle()
@@ -200,10 +191,6 @@ class OnSlack(Acts):
         await self.slack.says(channel, other, f"The storage key is in the tin {said[1]}.", thread=root)
         await self.slack.reacts(asker, root, "white_check_mark")
         await self.look_again()
-        if self.dice.random() < 0.3:
-            for one in await self.app.sources.listed(Readers(frozenset({TEAM, *map(self.place, MOVING)}))):
-                with suppress(SourceError):
-                    await self.app.sources.pause(HOME, one.source.name, Readers(frozenset({one.source.scope})))
         if self.dice.random() < 0.5:
             await self.convert()
             await self.idle()

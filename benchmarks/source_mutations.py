@@ -642,6 +642,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/qa_pairs/test_pairs.py::test_pairs_of_a_thread_go_with_what_was_taken_back_in_it",),
     ),
     (
+        "Channels: a private one with a guest in it is not the team's",
+        "adapters/slack/transport/channel_history.py",
+        ("if audience == OUTSIDERS and not await self._context.places.is_open(channel):", "if False:"),
+        (f"{TALKS}::test_a_channel_with_a_guest_that_becomes_private_is_the_team_s_no_more",),
+    ),
+    (
         "Sources: a folder's change that could not be noted at once is noted later",
         "bot/sources/sources.py",
         (

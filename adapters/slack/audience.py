@@ -74,8 +74,7 @@ class Places:
     async def is_member(self, channel: str, user: str) -> bool:
         """Whether somebody reads a channel: anybody in the team a public one, members only any other. Never raises."""
         try:
-            info = await self._slack.channel(channel)
-            if info.get("is_channel") and not info.get("is_private") and await self._role_now(user) != "outsider":
+            if await self.is_open(channel) and await self._role_now(user) != "outsider":
                 return True
             if user in await self._slack.members(channel):
                 return True
@@ -90,6 +89,15 @@ class Places:
         nobody leaves a direct message. Never raises."""
         private = not channel.startswith("D") and (await self.audience(channel)).visibility == "private"
         return private and not await self.is_member(channel, user)
+
+    async def is_open(self, channel: str) -> bool:
+        """Whether anybody in the team can read a channel, whoever else does. Never raises."""
+        try:
+            info = await self._slack.channel(channel)
+        except SlackError as error:
+            log.info("a channel could not be looked up: %s", error.code)
+            return False
+        return bool(info.get("is_channel")) and not info.get("is_private")
 
     async def is_here(self, channel: str) -> bool:
         """Whether the bot is in a channel, and may post there. Never raises."""

@@ -114,7 +114,7 @@ class ChannelHistory(Protocol):
 
     async def readers(self, channel: str) -> tuple[Place, Audience]:
         """The place of a channel and its readers, whether the bot is in it or not; unknown where the platform does not
-        say."""
+        say, and where outsiders read a channel that the team as a whole does not."""
         ...
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:

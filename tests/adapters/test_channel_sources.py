@@ -221,6 +221,23 @@ async def test_outsiders_are_left_out_and_pause_the_source(tmp_path: Path) -> No
         assert {*await here.documents()} == {"Where is the key?"}, "one of two is a guest"
 
 
+async def test_a_channel_with_a_guest_that_becomes_private_is_the_team_s_no_more(tmp_path: Path) -> None:
+    async with talk("slack", tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        here.library.knowledge.withheld = bot.sources.channels.withheld
+        here.fake.world.add_user("U4", "guest", kind="guest")
+        here.fake.world.channels["C1"].members.add("U4")
+        assert len(await found(here)) == 1, "the team reads it, too"
+        await here.becomes_private()
+        await here.heard()
+        assert await found(here) == ()
+        with pytest.raises(PausedError, match="outside the team"):
+            await here.sync()
+        assert (await here.source()).scope == here.scope and len(await here.documents()) == 1
+
+
 async def test_a_thread_that_is_marked_at_a_reply_is_found_by_it(tmp_path: Path) -> None:
     async with talk("slack", tmp_path) as here, here.running():
         root = await here.asks("ann", "Where is the key?")

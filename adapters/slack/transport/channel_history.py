@@ -14,7 +14,7 @@ from adapters.slack.events import CHECKS, PLATFORM, Us, by_a_person, from_elsewh
 from adapters.slack.transport.api import Json
 from adapters.slack.transport.directory import next_page
 from bot.sources.channel import Said, Thread
-from bot.types import Actor, Audience, Place, Recipient, Role
+from bot.types import OUTSIDERS, UNKNOWN, Actor, Audience, Place, Recipient, Role
 
 PAGE = 200  # messages a call
 MOST = 1_000  # messages of a thread
@@ -34,7 +34,10 @@ class SlackHistory(PlatformHistory):
 
     async def readers(self, channel: str) -> tuple[Place, Audience]:
         self._context.slack.ask_anew(channel)
-        return self._context.place(channel), await self._context.places.audience(channel)
+        audience = await self._context.places.audience(channel)
+        if audience == OUTSIDERS and not await self._context.places.is_open(channel):
+            audience = UNKNOWN
+        return self._context.place(channel), audience
 
     def link(self, place: Place, root: str) -> str:
         return self._context.slack.permalink(place.channel, root)
