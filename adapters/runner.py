@@ -10,7 +10,7 @@ from bot.bot import Bot
 from bot.errors import SettingsError
 from bot.records import Period
 from bot.slash_commands import PostDigest
-from bot.types import Audience, Card, Place, Recipient
+from bot.types import UNKNOWN, Audience, Card, Place, Recipient
 from bot.unanswered.digest_schedule import Announce, DigestClock
 from bot.waiting import stopped
 from retrieval.i18n import Text, filled
@@ -109,6 +109,15 @@ def digest_target(adapters: Sequence[Adapter], channel: str) -> tuple[Adapter, s
     raise SettingsError(filled(_NOWHERE, channel=channel))
 
 
+async def _found(adapter: Adapter, recipient: str) -> Recipient:
+    """Raises what `find` raises. While the platform does not say who reads a channel, it cannot be reached: what is
+    posted once would be for those who may read next to nothing."""
+    to = await adapter.find(recipient)
+    if to.audience == UNKNOWN:
+        raise ConnectionError(f"nobody can tell who reads {to.name}")
+    return to
+
+
 class PeopleReach:
     """People and channels of the platforms that run, as `bot.unanswered.asking.Reach` has them."""
 
@@ -123,7 +132,7 @@ class PeopleReach:
         adapter = self._adapters.get(platform)
         if adapter is None:
             raise LookupError(f"{platform} is not connected")
-        return await adapter.find(who[1:] if who.startswith("#") else f"@{who}")
+        return await _found(adapter, who[1:] if who.startswith("#") else f"@{who}")
 
     async def digest_channel(self) -> str | None:
         if self._channel is None:
@@ -153,7 +162,7 @@ def announcing(adapter: Adapter, channel: str, make_card: MakeCard) -> Callable[
     posted whole, and is tried again without repeating what was."""
 
     async def announce(period: Period) -> None:
-        to = await adapter.find(channel)
+        to = await _found(adapter, channel)
         card = await make_card(period, to.place, to.audience)
         await adapter.announce(to.place.channel, card, about=f"digest:{period.until:%Y%m%dT%H%M%S}")
 

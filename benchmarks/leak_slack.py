@@ -158,9 +158,9 @@ class OnSlack(Acts):
     async def convert(self) -> None:
         """A channel becomes private, or public."""
         channel = self.dice.choice(MOVING)
-        kind = "private" if self.public(channel) else "public"
-        self.oracle.step += f" {channel} {kind}"
-        await self.slack.converts(channel, kind, sorted(self.slack.world.channels[channel].members)[0])
+        user = sorted(self.slack.world.channels[channel].members)[0]
+        self.oracle.step += f" {channel}"
+        await self.slack.converts(channel, "private" if self.public(channel) else "public", user)
 
     async def share(self) -> None:
         """A channel is shared with another company, or is not any more."""

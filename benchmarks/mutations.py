@@ -1994,7 +1994,7 @@ MUTATIONS = (
     Mutation(
         "teaching: a card goes on with what is open",
         "adapters/shared/digest_cards.py",
-        ("(not still and (asked or gone))", "(asked or gone)"),
+        ("(not still and (asked or gone) and", "((asked or gone) and"),
         (f"{SLACK}/test_digest.py::test_a_card_goes_on_with_what_an_answer_leaves_open",),
     ),
     Mutation(
@@ -2792,6 +2792,18 @@ MUTATIONS = (
         "adapters/shared/ingestion.py",
         ("    if not wanted.scope and not reaches_team(audience):", "    if False:"),
         (f"{SLACK}/test_commands.py::test_what_an_editor_gives_for_a_private_channel_is_never_the_team_s_by_itself",),
+    ),
+    Mutation(
+        "a digest waits until its readers are known",
+        "adapters/runner.py",
+        ("    if to.audience == UNKNOWN:\n", "    if False:\n"),
+        (f"{SLACK}/test_digest.py::test_a_digest_waits_while_nobody_can_tell_who_would_read_it",),
+    ),
+    Mutation(
+        "a card stays open while its readers are not known",
+        "adapters/shared/digest_cards.py",
+        (" and audience != UNKNOWN)", ")"),
+        (f"{SLACK}/test_digest.py::test_a_card_is_not_closed_because_nobody_can_tell_who_reads_it",),
     ),
     # a question that is edited or deleted after its answer
     Mutation(

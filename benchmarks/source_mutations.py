@@ -647,6 +647,21 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("if audience == OUTSIDERS and not await self._context.places.is_open(channel):", "if False:"),
         (f"{TALKS}::test_a_channel_with_a_guest_that_becomes_private_is_the_team_s_no_more",),
     ),
+    *(
+        (
+            f"Channels: {platform} tells of other readers at once",
+            f"adapters/{platform.lower()}/adapter.py",
+            change,
+            (f"{TALKS}::test_a_channel_that_becomes_private_is_the_team_s_no_more_at_once",),
+        )
+        for platform, change in (
+            ("Slack", ('.startswith("channel_convert"):', '.startswith("never"):')),
+            (
+                "Discord",
+                ("        await until_stored(partial(self._context.bot.sources.channels.look_again, PLATFORM))\n", ""),
+            ),
+        )
+    ),
     (
         "Sources: a folder's change that could not be noted at once is noted later",
         "bot/sources/sources.py",

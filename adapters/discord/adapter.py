@@ -522,6 +522,7 @@ class _Events:
 
     async def _changed(self, *told: Any) -> None:
         self._context.rest.forgive()
+        await until_stored(partial(self._context.bot.sources.channels.look_again, PLATFORM))
 
     async def _where(self, channel: int) -> Spot | None:
         try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.bot import Bot
-from bot.types import Action, Audience, Card, CardRow, Link, Place, Post, is_wordless
+from bot.types import UNKNOWN, Action, Audience, Card, CardRow, Link, Place, Post, is_wordless
 from bot.unanswered import card_replies
 from bot.unanswered.closing import closing
 from bot.unanswered.digest_card import remaining
@@ -67,15 +67,15 @@ async def changed(
 
 async def renewed(bot: Bot, card: Post, audience: Audience, language: Language) -> Post | None:
     """A card that is to be drawn anew, as it is now: closed, or with what it leaves open, and without the words of what
-    its asker has changed or deleted, or of a document that was withdrawn. None: it stays as it is. Raises
-    StoreError."""
+    its asker has changed or deleted, or of a document that was withdrawn. None: it stays as it is, as while nobody can
+    tell who reads it. Raises StoreError."""
     if card.data.get("stale"):  # a document that it quoted was withdrawn
         return replace(card, data={name: value for name, value in card.data.items() if name != "stale"})
     gone = await bot.experts.missing(card.data["questions"])
     asked = await bot.experts.questions(card.data["questions"], card.place, audience)
     still = [question for question in asked if question.resolved_at is None]
     shown, wordless = reference_of(card), is_wordless(card.data)
-    if card.data["closed"] or (not still and (asked or gone)):
+    if card.data["closed"] or (not still and (asked or gone) and audience != UNKNOWN):
         return _closed(card, gone, language)
     if not (gone or wordless) and (not asked or shown in {question.id for question in still}):
         return None

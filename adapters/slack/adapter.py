@@ -298,7 +298,7 @@ class SlackAdapter:
 
 
 async def _stir(context: SlackContext, event: object, us: Us) -> None:
-    """A thread that may be a document has changed. Raises StoreError."""
+    """A thread that may be a document has changed, or who reads it. Raises StoreError."""
     try:
         stirred = stirs(event, us) if isinstance(event, Mapping) else None
     except (KeyError, TypeError, AttributeError, ValueError):  # not of a form that Slack documents
@@ -306,6 +306,8 @@ async def _stir(context: SlackContext, event: object, us: Us) -> None:
     if stirred is not None:
         channel, root, known = stirred
         await context.bot.sources.channels.stir(context.place(channel), root, known=known)
+    if isinstance(event, Mapping) and str(event.get("subtype") or "").startswith("channel_convert"):
+        await context.bot.sources.channels.look_again(PLATFORM, str(event.get("channel")))
 
 
 def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> SlackThread:

@@ -336,6 +336,14 @@ class FollowedChannels:
         if await self.store.stir(location_of(place), root, self.clock() + BURST, known=known):
             self._stirred()
 
+    async def look_again(self, platform: str, channel: str = "") -> None:
+        """Others may read a channel now, or some of a platform's."""
+        for source in await self.store.listed():
+            its, _, where = source.location.partition(":")
+            if source.kind == "channel" and its == platform and channel in ("", where):
+                await self.store.hurry(source.id, self.clock())
+        self._stirred()
+
     async def find(self, location: str) -> Recipient:
         """A channel (`slack:C1`) that may be followed now. Raises SourceError."""
         platform, colon, channel = location.strip().partition(":")

@@ -192,7 +192,7 @@ class SlackTalk(Talk):
         await self.fake.reacts(SLACK[who], message, "white_check_mark")
 
     async def becomes_private(self) -> None:
-        self.fake.world.channels["C1"].kind = "private"
+        await self.fake.converts("C1", "private")
 
     async def removes_the_bot(self) -> None:
         self.fake.world.channels["C1"].members.discard(self.fake.bot_user)

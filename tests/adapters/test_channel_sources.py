@@ -170,6 +170,20 @@ async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_
         assert [hit.passage.said_in for hit in hits] == [here.name], "everybody reads it still"
 
 
+@pytest.mark.parametrize("platform", ["slack", "discord", "forum"])
+async def test_a_channel_that_becomes_private_is_the_team_s_no_more_at_once(platform: str, tmp_path: Path) -> None:
+    async with talk(platform, tmp_path) as here, here.running() as bot:
+        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        await here.becomes_private()
+        await here.heard()
+        assert (await here.source()).due_at <= here.now()
+        async with beside(bot.sources.watch(), "watch"):
+            await until(here.source, lambda one: one.scope == here.scope)
+        assert await here.library.knowledge.documents(PUBLIC) == []
+
+
 @EACH
 async def test_a_paused_channel_that_becomes_private_is_the_team_s_no_more(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:

@@ -168,6 +168,25 @@ async def test_the_digest_goes_to_a_channel_by_its_name(tmp_path: Path) -> None:
                 await adapter.find(channel)
 
 
+async def test_a_digest_waits_while_nobody_can_tell_who_would_read_it(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
+        slack.world.add_channel("C2", "digest", members=("U2", slack.bot_user))
+        (_, question) = await asks(here, "Where do ships moor?")
+        period = Period(datetime.now(UTC) - timedelta(days=7), datetime.now(UTC))
+
+        async def made(period: Period, place: Place, audience: Audience) -> Card:
+            return card((question,)) if audience.visibility == "public" else card()
+
+        announce = announcing(*digest_target([here.adapter], "#digest"), made)
+        slack.fail("conversations.members", error("access_denied"))
+        with pytest.raises(ConnectionError, match="who reads #"):
+            await announce(period)
+        assert not slack.posted("C2")
+        slack.heal("conversations.members")
+        await announce(period)
+        assert [ANSWER in one.actions for one in cards(slack, "C2")] == [True]
+
+
 async def test_a_digest_that_was_cut_short_goes_on_where_it_was(tmp_path: Path) -> None:
     async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses) as here:
         first, second, third = [(await asks(here, f"Question {number}?"))[1] for number in range(3)]
@@ -449,6 +468,22 @@ async def test_a_card_whose_questions_are_closed_elsewhere_offers_them_no_longer
         assert first.actions == ["kotae_link:1"] and ANSWER in second.actions
         await slack.wait_for_idle()
         assert len(slack.journal.calls("chat.update")) == 1
+
+
+async def test_a_card_is_not_closed_because_nobody_can_tell_who_reads_it(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path, misses, look_every=0.1) as here:
+        (_, kept), (thread, gone) = [await asks(here, "Where do ships moor?", user=user) for user in ("U1", "U2")]
+        await here.adapter.announce("C1", card((kept, gone)), about=ABOUT)
+        (shown,) = cards(slack)
+        slack.fail("conversations.members", error("access_denied"))
+        asked = Incoming(Place("slack", "T0TEAM", "C1"), thread, thread, "U2", "", Audience("public"))
+        assert await here.bot.turns.delete(asked) is not None
+        before = len(slack.journal.calls("conversations.members"))
+        await slack.wait_for(lambda: len(slack.journal.calls("conversations.members")) > before + 1)
+        assert ANSWER in shown.actions
+        slack.heal("conversations.members")
+        await slack.wait_for(lambda: "still open" in shown.shown)
+        assert ANSWER in shown.actions
 
 
 async def test_what_was_asked_in_a_private_place_stays_there(tmp_path: Path) -> None:
