@@ -28,7 +28,7 @@ from bot.turns.queue import TurnQueue
 from bot.turns.suggestions import AskedBy, suggested
 from bot.turns.trace import Recording
 from bot.turns.withdrawal import without
-from bot.types import Attachment, Claimed, Feedback, Incoming, Kept, Place, Stopped, Verdict
+from bot.types import UNKNOWN, Attachment, Claimed, Feedback, Incoming, Kept, Place, Stopped, Verdict
 from bot.waiting import finished
 from retrieval.i18n import Language, Text
 from retrieval.types import CollectionInfo, RAGToolError, Readers
@@ -396,7 +396,8 @@ class Turns:
             turn.attempt, turn.stored = started.attempt, started.answer is not None
             if started.answer is not None:
                 if turn.attempt <= 2 * TRIES:
-                    yield await self._as_read_now(turn, started.answer)
+                    if (shown := await self._as_read_now(turn, started.answer)) is not None:
+                        yield shown
                 else:
                     await self._inbox.show_later(claimed)
                     await self._inbox.shown(claimed)  # it cannot be posted where it belongs
@@ -446,12 +447,17 @@ class Turns:
         except CrowdedError:
             yield Answered(_CROWDED.to(language), outcome="declined")
 
-    async def _as_read_now(self, turn: _Turn, answer: Answered) -> Answered:
-        """A stored answer without what those who read the place by now may not read."""
+    async def _as_read_now(self, turn: _Turn, answer: Answered) -> Answered | None:
+        """A stored answer without what those who read the place by now may not read. While nobody can tell who they
+        are, None: it is tried again; in the end it is shown as outsiders may read it, and once more later."""
         message = turn.claimed.message
         allowed = readers(message.place, message.audience, message.thread)
         found = answer.citations or answer.outcome == "unknown"  # which names what came closest
         hidden = await self._conversations.hidden(turn.claimed.id, allowed) if found else ()
+        if hidden and message.audience == UNKNOWN:
+            if turn.attempt < 2 * TRIES:
+                return None
+            await self._inbox.show_later(turn.claimed)
         return without(answer, hidden, turn.language)
 
     async def _read(self, message: Incoming, file: Attachment, language: Language) -> str:

@@ -3,16 +3,23 @@
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from agent.events import Answered, Event, Events
 from bot.app import Application, running
 from bot.bot import Bot, make_bot
 from bot.logs import Redactor
+from bot.store.engine import change, rows
+from bot.store.schema import answers, turns
+from bot.store.withdrawal import show_again
+from bot.turns.turns import TRIES
 from bot.turns.withdrawal import WITHDRAWN
 from bot.types import (
+    UNKNOWN,
     Actor,
     AnswerGiven,
     Audience,
@@ -122,6 +129,31 @@ async def test_an_answer_that_is_shown_again_is_for_those_who_read_it_now(app: A
             shown = [event async for event in until_answered(events)][-1]
         assert isinstance(shown, Answered) and words in shown.text
         assert bool(shown.citations) is (seen == "public")
+
+
+async def test_an_answer_waits_while_nobody_can_tell_who_reads_it_now(app: Application) -> None:
+    await app.knowledge.add(Upload("piers.md", b"# Piers\n\nShips moor at pier seven.\n", "handbook", TEAM, "U1"), "en")
+    bot = bot_of(app)
+    assert [event async for event in bot.turns.reply(QUESTION)]
+    (turn,) = await rows(app.data.engine, select(turns.c.id))
+    await bot.outbox.posted(Post(turn.id, "answer", 0, QUESTION.place, QUESTION.thread, "1.2"))
+
+    async def shown_to(seen: Audience) -> str | None:
+        (left,) = await bot.turns.unfinished("slack")
+        again = await bot.turns.claim(left)
+        assert again is not None
+        events = bot.turns.run(await bot.turns.enrich(again, replace(left, audience=seen)))
+        said = [event.text async for event in events if isinstance(event, Answered)]
+        return said[-1] if said else None
+
+    for tries, seen, words in ((1, PUBLIC, "pier seven"), (2 * TRIES - 1, UNKNOWN, WITHDRAWN.en)):
+        await change(app.data.engine, lambda db: show_again(db, turn.id, datetime.now(UTC)))
+        for _ in range(tries):
+            assert await shown_to(UNKNOWN) is None
+        assert words in str(await shown_to(seen))
+        assert await bot.turns.unfinished("slack") == []
+    (kept,) = await rows(app.data.engine, select(answers.c.text, answers.c.show_at))
+    assert "pier seven" in kept.text and kept.show_at is not None, "once it is known, they read it again"
 
 
 async def until_answered(events: Events) -> AsyncIterator[Event]:
