@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.search_latency import DIMENSIONS, Corpus
+from bot.config.types import sqlite_url
 from bot.operations.beir import read
 from bot.records import DocumentRow
 from bot.store.documents import Documents
@@ -141,7 +142,7 @@ async def open_index(home: Path) -> EdgeIndex:
 
 
 def database_url(home: Path) -> str:
-    return f"sqlite+aiosqlite:///{home / 'kotae.db'}"
+    return sqlite_url(home / "kotae.db")
 
 
 def percentile(values: Sequence[float], share: float) -> float:

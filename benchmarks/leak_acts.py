@@ -1,23 +1,30 @@
 """What happens in `benchmarks.leaks`, on whichever platform: to documents, by people, by programs and on pages."""
 
+import random
 import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import unescape
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from sqlalchemy import text
 
 from adapters.web.visitor import AS, LANGUAGE
 from benchmarks.leak_world import COLLECTION, Told, World, found
+from bot.app import Application
 from bot.records import DocumentRow, TokenAudience
+from bot.sources.base import SourceError
+from bot.sources.sources import NewSource
 from bot.store.engine import read
 from bot.types import Actor, Upload
-from retrieval.types import EVERYONE, TEAM
+from retrieval.types import EVERYONE, TEAM, Readers
 from tests.adapters.staging import Skipping
+from tests.hostile.servant import Servant
 
 LEADS = "place:web:local:leads"
 QUESTIONS = ("Where is the storage key?", "How many days does the spare key take?", "What about the penguin?")
@@ -51,10 +58,16 @@ class Acts(World):
     http: httpx.AsyncClient
     tokens: Mapping[str, str]
     acts: Mapping["Act", int]
+    moving: Sequence[str]  # channels whose readers change
 
     def __init__(self, clock: Skipping) -> None:
         super().__init__(clock)
         self.asked: list[Asked] = []
+        self.ahead = timedelta()  # of the clock that followed channels have
+
+    async def begin(self, app: Application, servant: Servant, dice: random.Random) -> Self:
+        app.sources.channels.clock = lambda: datetime.now(UTC) + self.ahead
+        return await super().begin(app, servant, dice)
 
     # -- what happens to documents -------------------------------------------------------------------------------------
 
@@ -105,6 +118,50 @@ class Acts(World):
 
     async def move(self) -> None:
         await self.app.knowledge.move(self.document().id, self.collection(), self.app.readers)
+
+    # -- channels that are followed ------------------------------------------------------------------------------------
+
+    async def look_again(self) -> None:
+        """At the channels that are followed, once the bot has heard of what happened."""
+        await self.idle()
+        self.ahead += timedelta(minutes=1)
+        whoever = Readers(frozenset({TEAM, *map(self.place, self.moving)}))
+        for one in await self.app.sources.listed(whoever):
+            with suppress(SourceError):
+                await self.app.sources.sync(HOME, one.source.name, whoever)
+
+    async def follow(self) -> None:
+        """What two people say in a channel that is followed is found by those who read it; who that is may have changed
+        since it was looked at."""
+        channel = self.dice.choice(self.moving)
+        asker, other = self.dice.sample(self.speakers(channel), 2)
+        with suppress(SourceError):
+            await self.app.sources.add(HOME, NewSource("channel", f"{self.platform}:{channel}"))
+        said = [self.oracle.word(f"told in {channel}", channel) for _ in range(2)]
+        self.oracle.step += f" {channel} {said}"
+        root = (await self.says(channel, asker, f"Where is the storage key {said[0]}?")).id
+        await self.settle(channel, root, asker, other, f"The storage key is in the tin {said[1]}.")
+        await self.look_again()
+        if self.dice.random() < 0.5:
+            await self.change_readers(channel)
+            await self.idle()
+            self.ahead += timedelta(minutes=1)
+        try:
+            await self.ask()
+        finally:
+            await self.look_again()
+
+    def speakers(self, channel: str) -> Sequence[str]:
+        """Who can say what is found afterwards."""
+        return self.there(channel)
+
+    @abstractmethod
+    async def settle(self, channel: str, root: str, asker: str, other: str, words: str) -> None:
+        """Another person answers a question with these words, and whoever asked it marks it as settled."""
+
+    @abstractmethod
+    async def change_readers(self, channel: str) -> None:
+        """Others read the channel, or one like it."""
 
     # -- what people do ------------------------------------------------------------------------------------------------
 

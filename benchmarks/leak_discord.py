@@ -2,22 +2,15 @@
 and another one, whose people are strangers."""
 
 import json
-import random
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from typing import Self
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from pydantic import SecretStr
 
 from adapters.discord.adapter import DiscordAdapter
-from benchmarks.leak_acts import ACTS, HOME, Act, Acts, Asked
+from benchmarks.leak_acts import ACTS, Act, Acts, Asked
 from benchmarks.leak_world import Form, Told, found
-from bot.app import Application
 from bot.config.settings import DiscordSettings
-from bot.sources.base import SourceError
-from bot.sources.sources import NewSource
-from retrieval.types import TEAM, Readers
 from tests.adapters.staging import Skipping
 from tests.fakes import discord_rights as rights
 from tests.fakes import discord_text
@@ -33,7 +26,6 @@ from tests.fakes.discord_world import (
     Channel,
     Message,
 )
-from tests.hostile.servant import Servant
 
 OTHER = "1100000000000000002"
 OLGA, KAI, SAM = (f"11000000000000002{n}" for n in (61, 62, 63))
@@ -45,16 +37,11 @@ MOVING = (GENERAL, OPEN, NEWS, HELP, GOLD)
 
 
 class OnDiscord(Acts):
-    platform, digest, people = "discord", GENERAL, (ANN, BEN, OLGA, KAI)
+    platform, digest, people, moving = "discord", GENERAL, (ANN, BEN, OLGA, KAI), MOVING
 
     def __init__(self, discord: FakeDiscord, clock: Skipping) -> None:
         super().__init__(clock)
         self.discord = discord
-        self.ahead = timedelta()
-
-    async def begin(self, app: Application, servant: Servant, dice: random.Random) -> Self:
-        app.sources.channels.clock = lambda: datetime.now(UTC) + self.ahead
-        return await super().begin(app, servant, dice)
 
     def private(self) -> Sequence[str]:
         return (*SHUT, OPEN, *self.cells())
@@ -239,39 +226,15 @@ class OnDiscord(Acts):
         self.clock.now += 700  # what is known of a member is believed for a minute
         await self.look_again()
 
-    async def look_again(self) -> None:
-        """At the channels that are followed, once the bot has heard of what happened."""
-        await self.idle()
-        self.ahead += timedelta(minutes=1)
-        whoever = Readers(frozenset({TEAM, *map(self.place, MOVING)}))
-        for one in await self.app.sources.listed(whoever):
-            with suppress(SourceError):
-                await self.app.sources.sync(HOME, one.source.name, whoever)
-
-    async def follow(self) -> None:
-        """What two people say in a channel that is followed is found by those who read it; who that is may have changed
-        since it was looked at."""
-        channel = self.dice.choice(MOVING)
-        asker, other = self.dice.sample(self.there(channel), 2)
-        with suppress(SourceError):
-            await self.app.sources.add(HOME, NewSource("channel", f"discord:{channel}"))
-        said = [self.oracle.word(f"told in {channel}", channel) for _ in range(2)]
-        self.oracle.step += f" {channel} {said}"
-        root = (await self.says(channel, asker, f"Where is the storage key {said[0]}?")).id
+    async def settle(self, channel: str, root: str, asker: str, other: str, words: str) -> None:
         if root not in self.discord.world.channels:
             await self.discord.starts_thread(asker, root, "About the key")
-        await self.discord.says(channel, other, f"The storage key is in the tin {said[1]}.", thread=root)
+        await self.discord.says(channel, other, words, thread=root)
         await self.discord.reacts(asker, root, "✅")
-        await self.look_again()
-        if self.dice.random() < 0.5:
-            self.oracle.step += f" {(hidden := self.public(channel))}"
-            await self.discord.hides(channel, hidden=hidden)
-            await self.idle()
-            self.ahead += timedelta(minutes=1)
-        try:
-            await self.ask()
-        finally:
-            await self.look_again()
+
+    async def change_readers(self, channel: str) -> None:
+        self.oracle.step += f" {(hidden := self.public(channel))}"
+        await self.discord.hides(channel, hidden=hidden)
 
     async def role(self) -> None:
         """Somebody gets a role, or loses it."""
@@ -328,7 +291,7 @@ class OnDiscord(Acts):
             in_it = user in self.discord.world.channels[cell].people
             await (self.discord.puts_out if in_it else self.discord.adds)(cell, user)
 
-    acts: Mapping[Act, int] = {**ACTS, Acts.comes_or_goes: 8, react: 3, carry: 5, follow: 4}
+    acts: Mapping[Act, int] = {**ACTS, Acts.comes_or_goes: 8, react: 3, carry: 5, Acts.follow: 4}
 
 
 @asynccontextmanager

@@ -1,29 +1,22 @@
 """The Slack of `benchmarks.leaks`: channels that guests and strangers come to, forms, whispers and the App Home."""
 
 import json
-import random
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Self
 
 from pydantic import SecretStr
 
 from adapters.slack.adapter import SlackAdapter
 from adapters.slack.transport.api import SlackApi
-from benchmarks.leak_acts import ACTS, HOME, Act, Acts, Asked
+from benchmarks.leak_acts import ACTS, Act, Acts, Asked
 from benchmarks.leak_world import Form, Told, found
-from bot.app import Application
 from bot.config.settings import SlackSettings
-from bot.sources.base import SourceError
-from bot.sources.sources import NewSource
-from retrieval.types import TEAM, Readers
+from retrieval.types import TEAM
 from tests.adapters.staging import Skipping
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_world import TEAM as WORKSPACE
-from tests.hostile.servant import Servant
 
 GUEST = "UGUEST"
 PRIVATE = ("CGOLD", "CSILVER", "COPEN")
@@ -31,16 +24,11 @@ MOVING = ("C1", "COPEN", "CGOLD")
 
 
 class OnSlack(Acts):
-    platform, digest, people = "slack", "C1", ("U1", "U2", "UOLGA")
+    platform, digest, people, moving = "slack", "C1", ("U1", "U2", "UOLGA"), MOVING
 
     def __init__(self, slack: FakeSlack, clock: Skipping) -> None:
         super().__init__(clock)
         self.slack = slack
-        self.ahead = timedelta()
-
-    async def begin(self, app: Application, servant: Servant, dice: random.Random) -> Self:
-        app.sources.channels.clock = lambda: datetime.now(UTC) + self.ahead
-        return await super().begin(app, servant, dice)
 
     def opened(self) -> Sequence[str]:
         return [one for one in MOVING if self.public(one)]
@@ -169,36 +157,15 @@ class OnSlack(Acts):
         (channel.members.add if channel.ext_shared else channel.members.discard)("USTRANGER")
         self.oracle.step += f" {channel.id} {channel.ext_shared}"
 
-    async def look_again(self) -> None:
-        """At the channels that are followed, once the bot has heard of what happened."""
-        await self.idle()
-        self.ahead += timedelta(minutes=1)
-        whoever = Readers(frozenset({TEAM, *map(self.place, MOVING)}))
-        for one in await self.app.sources.listed(whoever):
-            with suppress(SourceError):
-                await self.app.sources.sync(HOME, one.source.name, whoever)
+    def speakers(self, channel: str) -> Sequence[str]:
+        return [one for one in self.there(channel) if self.member(one)]
 
-    async def follow(self) -> None:
-        """What two people say in a channel that is followed is found by those who read it; who that is may have changed
-        since it was looked at."""
-        channel = self.dice.choice(MOVING)
-        asker, other = self.dice.sample([one for one in self.there(channel) if self.member(one)], 2)
-        with suppress(SourceError):
-            await self.app.sources.add(HOME, NewSource("channel", f"slack:{channel}"))
-        said = [self.oracle.word(f"told in {channel}", channel) for _ in range(2)]
-        self.oracle.step += f" {channel} {said}"
-        root = (await self.says(channel, asker, f"Where is the storage key {said[0]}?")).id
-        await self.slack.says(channel, other, f"The storage key is in the tin {said[1]}.", thread=root)
+    async def settle(self, channel: str, root: str, asker: str, other: str, words: str) -> None:
+        await self.slack.says(channel, other, words, thread=root)
         await self.slack.reacts(asker, root, "white_check_mark")
-        await self.look_again()
-        if self.dice.random() < 0.5:
-            await self.convert()
-            await self.idle()
-            self.ahead += timedelta(minutes=1)
-        try:
-            await self.ask()
-        finally:
-            await self.look_again()
+
+    async def change_readers(self, channel: str) -> None:
+        await self.convert()
 
     async def react(self) -> None:
         message = self.latest(12, lambda one: not one.to)
@@ -251,7 +218,15 @@ class OnSlack(Acts):
         await self.quiet()
         await self.fill(user, self.direct(user))
 
-    acts: Mapping[Act, int] = {**ACTS, Acts.comes_or_goes: 8, open_home: 4, follow: 4, react: 3, carry: 4, settings: 3}
+    acts: Mapping[Act, int] = {
+        **ACTS,
+        Acts.comes_or_goes: 8,
+        open_home: 4,
+        Acts.follow: 4,
+        react: 3,
+        carry: 4,
+        settings: 3,
+    }
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapters.slack.events import PLATFORM
-from adapters.slack.transport.api import SlackApi
+from adapters.slack.transport.api import Json, SlackApi
 from adapters.slack.transport.errors import SlackError, UnsupportedError
 from bot.types import OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Actor, Audience, Place, Recipient, Role
 from retrieval.i18n import Language
@@ -92,21 +92,21 @@ class Places:
 
     async def is_open(self, channel: str) -> bool:
         """Whether anybody in the team can read a channel, whoever else does. Never raises."""
-        try:
-            info = await self._slack.channel(channel)
-        except SlackError as error:
-            log.info("a channel could not be looked up: %s", error.code)
-            return False
-        return bool(info.get("is_channel")) and not info.get("is_private")
+        info = await self._known(channel)
+        return info is not None and bool(info.get("is_channel")) and not info.get("is_private")
 
     async def is_here(self, channel: str) -> bool:
         """Whether the bot is in a channel, and may post there. Never raises."""
+        info = await self._known(channel)
+        return info is not None and info.get("is_member") is not False and not info.get("is_archived")
+
+    async def _known(self, channel: str) -> Json | None:
+        """A channel as Slack knows it; None where Slack does not say. Never raises."""
         try:
-            info = await self._slack.channel(channel)
+            return await self._slack.channel(channel)
         except SlackError as error:
             log.info("a channel could not be looked up: %s", error.code)
-            return False
-        return info.get("is_member") is not False and not info.get("is_archived")
+            return None
 
     async def is_bot(self, user: str) -> bool:
         """Whether Slack says so of somebody. Never raises."""

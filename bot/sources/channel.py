@@ -342,7 +342,7 @@ class FollowedChannels:
             its, _, where = source.location.partition(":")
             if source.kind == "channel" and its == platform and channel in ("", where):
                 await self.store.hurry(source.id, self.clock())
-        self._stirred()
+                self._stirred()
 
     async def find(self, location: str) -> Recipient:
         """A channel (`slack:C1`) that may be followed now. Raises SourceError."""

@@ -105,6 +105,13 @@ async def test_who_does_not_want_to_be_found_is_left_out_at_once(platform: str, 
         assert len(await here.documents()) == 2
 
 
+async def follows_the_key(here: Talk) -> None:
+    """Ann has asked, Ben has answered, and the channel is followed once that is settled."""
+    await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+    here.now.later(hours=25)
+    await here.follow()
+
+
 async def found(here: Talk) -> tuple[Hit, ...]:
     """By the team, of the thread about the key."""
     return (await here.library.knowledge.search("key", PUBLIC, min_relevance=0.0)).hits
@@ -113,9 +120,7 @@ async def found(here: Talk) -> tuple[Hit, ...]:
 @EACH
 async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         (row,) = await here.library.documents.listed()
         here.library.knowledge.withheld = bot.sources.channels.withheld
         hits = await found(here)
@@ -136,9 +141,7 @@ async def test_a_channel_that_becomes_private_without_the_bot_is_the_team_s_no_m
     platform: str, tmp_path: Path
 ) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         await here.shuts_the_bot_out()
         await here.heard()
         here.library.knowledge.withheld = bot.sources.channels.withheld
@@ -156,9 +159,7 @@ async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_
     platform: str, tmp_path: Path
 ) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         here.library.knowledge.withheld = bot.sources.channels.withheld
         await here.removes_the_bot()
         await here.heard()
@@ -173,9 +174,7 @@ async def test_a_channel_that_the_bot_was_removed_from_pauses_and_keeps_what_it_
 @pytest.mark.parametrize("platform", ["slack", "discord", "forum"])
 async def test_a_channel_that_becomes_private_is_the_team_s_no_more_at_once(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         await here.becomes_private()
         await here.heard()
         assert (await here.source()).due_at <= here.now()
@@ -187,9 +186,7 @@ async def test_a_channel_that_becomes_private_is_the_team_s_no_more_at_once(plat
 @EACH
 async def test_a_paused_channel_that_becomes_private_is_the_team_s_no_more(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         await bot.sources.pause(EDITOR, "talk", PUBLIC)
         await here.becomes_private()
         await here.heard()
@@ -202,9 +199,7 @@ async def test_a_paused_channel_that_becomes_private_is_the_team_s_no_more(platf
 @EACH
 async def test_pairs_of_a_thread_are_for_its_readers_of_now(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         (row,) = await here.library.documents.listed()
         here.library.knowledge.withheld = bot.sources.channels.withheld
         pair = json.dumps([{"question": "Where is the key?", "answer": "In room 4."}]).encode()
@@ -220,9 +215,7 @@ async def test_pairs_of_a_thread_are_for_its_readers_of_now(platform: str, tmp_p
 
 async def test_outsiders_are_left_out_and_pause_the_source(tmp_path: Path) -> None:
     async with talk("slack", tmp_path) as here, here.running():
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         here.fake.world.add_user("U4", "guest", kind="guest")
         here.fake.world.channels["C1"].members.add("U4")
         await here.asks("ann", "What does it cost?", ("guest", "Nothing."))
@@ -237,9 +230,7 @@ async def test_outsiders_are_left_out_and_pause_the_source(tmp_path: Path) -> No
 
 async def test_a_channel_with_a_guest_that_becomes_private_is_the_team_s_no_more(tmp_path: Path) -> None:
     async with talk("slack", tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         here.library.knowledge.withheld = bot.sources.channels.withheld
         here.fake.world.add_user("U4", "guest", kind="guest")
         here.fake.world.channels["C1"].members.add("U4")
@@ -368,9 +359,7 @@ async def test_many_threads_that_are_gone_wait_for_a_word(tmp_path: Path) -> Non
 @EACH
 async def test_words_are_not_kept_without_the_channel_that_they_follow(platform: str, tmp_path: Path) -> None:
     async with talk(platform, tmp_path) as here, here.running() as bot:
-        await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
-        here.now.later(hours=25)
-        await here.follow()
+        await follows_the_key(here)
         with pytest.raises(SourceError) as refused:
             await bot.sources.remove(EDITOR, "talk", PUBLIC, keep=True)
         assert "cannot be kept" in refused.value.said.en and "残せません" in refused.value.said.ja

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapters.web.api import errors
 from adapters.web.api.errors import Problem, language_asked
 from adapters.web.server import login
+from adapters.web.server.sockets import without_port
 from bot.programs.programs import PREFIX
 from retrieval.i18n import Language
 
@@ -32,7 +33,6 @@ STILL_SECONDS = 10.0  # without a byte of a body
 STRANGER = "kotae.stranger"  # in the scope: the token was not shown where it need not be
 _UPLOADS = 4  # of more than BODY_BYTES at a time in memory; the rest of the next ones waits
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_PORT = re.compile(r":\d{1,5}$")
 
 _STRICT = {
     "X-Content-Type-Options": "nosniff",
@@ -164,7 +164,7 @@ class Guard:
 
     def _of_this_host(self, headers: Headers) -> None:
         host = headers.get("host", "")
-        if self._hosts is not None and _PORT.sub("", host.lower()) not in self._hosts:
+        if self._hosts is not None and without_port(host.lower()) not in self._hosts:
             raise Problem(400, "wrong_host", errors.WRONG_HOST, host=" / ".join(sorted(self._hosts)))
 
     def _from_here(self, headers: Headers, *, led: bool = False) -> None:

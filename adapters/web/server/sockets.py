@@ -21,7 +21,7 @@ from retrieval.i18n import Language, Text, filled, os_reason
 
 _BACKLOG = 128
 _ANY = frozenset({"0.0.0.0", "::"})
-_PORT = re.compile(r":\d+$")
+_PORT = re.compile(r":\d{1,5}$")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 _NO_TOKEN = Text(
@@ -159,8 +159,13 @@ def _has_ipv6() -> bool:
     return True
 
 
+def without_port(host: str) -> str:
+    """The name of `name:port`, and of a name alone."""
+    return _PORT.sub("", host)
+
+
 def _name(front: str) -> str:
-    return _PORT.sub("", urlsplit(front).netloc)
+    return without_port(urlsplit(front).netloc)
 
 
 def _is_loopback(host: str) -> bool:
