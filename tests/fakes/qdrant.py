@@ -9,11 +9,10 @@ can lag behind, and answers whoever does not ask what most of them have. Every r
 import asyncio
 import base64
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from copy import deepcopy
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
@@ -21,6 +20,7 @@ from qdrant_client import models
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
 Json = dict[str, Any]
+Write = Callable[[AsyncQdrantLocal], Awaitable[Any]]
 KEY = "qdrant-fake-key-0123456789"
 
 
@@ -106,6 +106,7 @@ class FakeQdrant:
         self._orders: deque[tuple[str, Order]] = deque()
         self._indexes: dict[str, dict[str, str]] = {}
         self._sizes: dict[str, int] = {}
+        self._late: dict[str, Write] = {}
         self._over = asyncio.Event()
 
     def order(self, path: str, *orders: Order) -> None:
@@ -212,8 +213,10 @@ class FakeQdrant:
         if call.kind == "PUT":
             return await self._create(call) if not known else _wrong(409, f"Collection `{call.collection}` exists!")
         if call.kind == "DELETE":
-            cast(Any, self._behind).collections.pop(call.collection, None)
-            return _answered(await self._store.delete_collection(call.collection))
+            self._late.pop(call.collection, None)
+            for replica in self._all():
+                await replica.delete_collection(call.collection)
+            return _answered(known)
         if not known:
             return _wrong(404, f"Not found: Collection `{call.collection}` doesn't exist!")
         handlers: dict[str, Callable[[Call], Awaitable[web.Response]]] = {
@@ -239,12 +242,13 @@ class FakeQdrant:
     async def _create(self, call: Call) -> web.Response:
         wanted = models.CreateCollection(**call.body)
         assert isinstance(wanted.vectors, dict)
-        await self._store.create_collection(
-            call.collection,
-            vectors_config=wanted.vectors,
-            sparse_vectors_config=wanted.sparse_vectors,
-            metadata=wanted.metadata if self._metadata else None,
-        )
+        for replica in self._all():
+            await replica.create_collection(
+                call.collection,
+                vectors_config=wanted.vectors,
+                sparse_vectors_config=wanted.sparse_vectors,
+                metadata=wanted.metadata if self._metadata else None,
+            )
         self._indexes[call.collection] = {}
         self._sizes[call.collection] = wanted.vectors["default"].size
         return _answered(True)
@@ -274,13 +278,14 @@ class FakeQdrant:
     # -- points ------------------------------------------------------------------------------------------------------
 
     async def _upsert(self, call: Call) -> web.Response:
-        self._falls_behind(call)
-        return _answered(await self._store.upsert(call.collection, models.PointsList(**call.body).points))
+        points = models.PointsList(**call.body).points
+        return _answered(await self._written(call, lambda replica: replica.upsert(call.collection, points)))
 
     async def _update(self, call: Call) -> web.Response:
-        self._falls_behind(call)
         operations = models.UpdateOperations(**call.body).operations
-        return _answered(await self._store.batch_update_points(call.collection, operations))
+        return _answered(
+            await self._written(call, lambda replica: replica.batch_update_points(call.collection, operations))
+        )
 
     async def _query(self, call: Call) -> web.Response:
         size = self._sizes[call.collection]
@@ -307,16 +312,22 @@ class FakeQdrant:
         asked = models.CountRequest(**call.body)
         return _answered(await self._replica(call).count(call.collection, asked.filter))
 
-    def _falls_behind(self, call: Call) -> None:
+    async def _written(self, call: Call, write: Write) -> Any:
+        """By the replica that lags one write late."""
+        result = await write(self._store)
         if self._lags:
-            now, behind = cast(Any, self._store).collections, cast(Any, self._behind).collections
-            behind[call.collection] = deepcopy(now[call.collection])
+            if late := self._late.get(call.collection):
+                await late(self._behind)
+            self._late[call.collection] = write
+        return result
+
+    def _all(self) -> Sequence[AsyncQdrantLocal]:
+        return [self._store, self._behind] if self._lags else [self._store]
 
     def _replica(self, call: Call) -> AsyncQdrantLocal:
         """That answers: where one is enough, the one that lags."""
         agreed = call.query.get("consistency") in ("majority", "quorum", "all")
-        there = call.collection in cast(Any, self._behind).collections
-        return self._store if agreed or not there else self._behind
+        return self._behind if self._lags and not agreed else self._store
 
 
 def _half(body: Json) -> Json:
