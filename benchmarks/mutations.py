@@ -1917,6 +1917,12 @@ MUTATIONS = (
         ("tests/adapters/discord/test_digest.py::test_what_an_answer_closes_is_chosen_by_hand",),
     ),
     Mutation(
+        "withdrawal: a turn that is gone takes nobody's queries along",
+        "bot/store/searches.py",
+        ("        false(),\n", ""),
+        (f"{WITHDRAWN}::test_a_turn_that_is_gone_takes_nobodys_queries_along",),
+    ),
+    Mutation(
         "erasure: a card goes with the complaint on it",
         "bot/store/erasure.py",
         ("    _clear_cards(db, (), said_of, drawn=True)\n", ""),
@@ -3203,6 +3209,8 @@ MUTATIONS = (
             ("citations", "agent/citations.py", ("(?<![ \\t\\u3000])[ \\t\\u3000]*", "[ \\t\\u3000]*")),
             ("a draft", "agent/reflection.py", ('r"""[ \\t\\u3000>', 'r"""[\\s>')),
             ("found and sure", "agent/reflection.py", ("^([^\\w\\n]*found", "^(\\W*found")),
+            ("quotations", "bot/texts.py", ("「[^「」]*」", "「[^」]*」")),
+            ("a name", "bot/texts.py", ("[\\w.+#-]*+", "[\\w.+#-]*")),
         )
     ),
     Mutation(

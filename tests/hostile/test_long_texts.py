@@ -17,6 +17,7 @@ from agent.routing.parts import parts
 from agent.routing.router import objects, route
 from agent.segmentation import clean
 from bot.logs import Redactor
+from bot.texts import asker_language, in_words
 
 GROWS = 8  # for four times the text; each grew by sixteen
 AT_ONCE = 0.1  # seconds of the processor, for the whole text: too little to be compared
@@ -51,6 +52,9 @@ AT_ONCE = 0.1  # seconds of the processor, for the whole text: too little to be 
         (harmless, "<", 40_000),
         (Redactor(), "xoxb-", 20_000),
         (Redactor(), "eyJ-", 20_000),
+        (asker_language, "「", 40_000),
+        (asker_language, "“", 40_000),
+        (lambda dots: in_words(f"a{dots}b c"), ".", 8_000),
     ],
 )
 def test_llm06_a_long_text_takes_no_longer_than_it_is(read: Callable[[str], object], sign: str, times: int) -> None:
