@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, delete, false, or_, select, true, update
 
 from bot.records import SearchTotals
 from bot.store.engine import Store, change, execute, rows, storable
@@ -95,10 +95,11 @@ def withdraw_queries(db: Connection, asked: Sequence[Any]) -> None:
 
 def _during(asked: Sequence[Any]) -> ColumnElement[bool]:
     return or_(
+        false(),
         *(
             searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND)
             for row in asked
-        )
+        ),
     )
 
 

@@ -86,12 +86,14 @@ def unquote(db: Connection, question: Row[Any], now: datetime) -> None:
     """Inside the transaction that takes a question (its row) back: the questions after it in its thread that lean on it
     were searched with its words. Those go from their traces and from the log of searches, and their steps go."""
     said = {" ".join(text.split()) for text in (question.text, question_in(question.text)) if text.strip()}
+    if not said:
+        return
     ends = {end for text in said for end in (text[:QUOTED], text[-QUOTED:])}
     quotes = or_(*(traces.c.event.contains(json.dumps(end, ensure_ascii=False)[1:-1], autoescape=True) for end in ends))
     after = (turns.c[name] == getattr(question, name) for name in ("platform", "workspace", "channel", "thread"))
     quoting = exists().where(traces.c.turn == turns.c.id, quotes)
     wanted = select(turns.c.id, turns.c.text, turns.c.claimed_at, turns.c.finished_at)
-    found = db.execute(wanted.where(*after, turns.c.sequence > question.sequence, quoting)).all() if said else []
+    found = db.execute(wanted.where(*after, turns.c.sequence > question.sequence, quoting)).all()
     if found:
         later = [row.id for row in found]
         db.execute(update(traces).where(traces.c.turn.in_(later), quotes).values(event=null()))

@@ -174,6 +174,19 @@ async def test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_
     assert (await home.states())["2"] == "answered" and (await home.states())["3"] == "done"
 
 
+async def test_a_turn_that_is_gone_takes_nobodys_queries_along(home: Home) -> None:
+    measured = SearchMetrics("pier opening", "docs", 1.0, 3, 2, 0.5, (0.5,), None, NOW)
+    await Searches(home.engine).add((measured, TEAM))
+    await TurnStore(home.engine).withdraw("erased", {PLAN: "plan.md"}, NOW)
+    assert [one.query for one in await Searches(home.engine).listed({TEAM})] == ["pier opening"]
+
+
+async def test_a_question_without_words_can_be_taken_back(home: Home) -> None:
+    asked, table = Incoming(GENERAL, "1", "1", "U1", "", Audience("public")), TurnStore(home.engine)
+    await table.claim({"1": asked}, owner="me", now=NOW, until=NOW + timedelta(1))
+    assert await table.delete(asked, now=NOW)
+
+
 async def test_a_card_that_lost_its_lines_keeps_no_document(home: Home) -> None:
     row = {"text": "Gone.", "details": [], "links": [], "actions": [], "sources": ["", PLAN]}
     await Outbox(home.engine).reserve(Post("ask:1", "card", 0, GENERAL, data={"row": row, "questions": []}))
