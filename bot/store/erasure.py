@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Row,
@@ -220,14 +221,12 @@ class Erasure:
             return 0
         total = 0
         for table, columns in _IN_TEXTS.items():
-            keys = [*table.primary_key.columns]
-            texts = [table.c[name] for name in columns]
-            named = or_(*(cast(column, Text).contains(person, autoescape=True) for column in texts))
-            for row in await rows(self._engine, select(*keys, *texts).where(named)):
-                values = {column.name: _without(row._mapping[column], person) for column in texts}
-                same = and_(*(key == row._mapping[key] for key in keys))
-                await execute(self._engine, update(table).where(same).values(**values))
-                total += 1
+            named = or_(*(cast(table.c[name], Text).contains(person, autoescape=True) for name in columns))
+            for some in _portions(await rows(self._engine, select(*table.primary_key).where(named)), self._batch):
+                which = tuple_(*table.primary_key).in_([tuple(key) for key in some])
+                texts = [table.c[name] for name in columns]
+                await change(self._engine, partial(_unname, table=table, which=which, texts=texts, person=person))
+                total += len(some)
         return total
 
 
@@ -397,6 +396,16 @@ def _delete_votes(db: Connection, person: str, ids: Collection[str]) -> None:
         detail = words_of(row for row in left if row.turn == turn)
         db.execute(update(questions).where(reported, questions.c.turn == turn).values(detail=detail))
     _clear_cards(db, (), said_of, drawn=True)
+
+
+def _unname(
+    db: Connection, table: Table, which: ColumnElement[bool], texts: Sequence[Column[Any]], person: str
+) -> None:
+    """Inside the transaction that has read them, so that what others write in these texts meanwhile stays."""
+    keys = [*table.primary_key]
+    for row in db.execute(select(*keys, *texts).where(which).with_for_update()).all():
+        values = {column.name: _without(row._mapping[column], person) for column in texts}
+        db.execute(update(table).where(*(key == row._mapping[key] for key in keys)).values(**values))
 
 
 def _without(value: Any, person: str) -> Any:

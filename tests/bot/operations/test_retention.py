@@ -564,6 +564,20 @@ async def test_a_person_is_gone_from_every_table(kept: Kept) -> None:
     assert not again.erased.turns and not again.lines
 
 
+async def test_what_others_write_meanwhile_stays_without_the_name(engine: AsyncEngine) -> None:
+    outbox = Outbox(engine)
+    said = [Post(f"intake{at:03}", "intake", 0, PLACE, data={"text": f"for {PERSON.id}"}) for at in range(300)]
+    for post in said:
+        await outbox.confirm(post)
+    erasing = asyncio.create_task(Erasure(engine, batch=10).forget(PERSON.platform, PERSON.id))
+    while PERSON.id in str(await outbox.of("intake000")):
+        pass  # until the first is read, and before the last
+    await outbox.amend(said[-1], lambda data: {**data, "done": True})
+    assert (await erasing).mentions == len(said)
+    (last,) = await outbox.of(said[-1].about)
+    assert last.data == {"text": f"for {FORGOTTEN}", "done": True}
+
+
 async def test_a_card_that_holds_their_question_goes_and_others_stay(kept: Kept) -> None:
     theirs = await kept.asked(NOW, text="Where is my CANARY badge?", by=PERSON.id, missed=True)
     await kept.asked(NOW, text="How long?", by="U9", missed=True)
