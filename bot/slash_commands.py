@@ -440,9 +440,9 @@ class SlashCommands:
     async def _owner(self, command: Command, allowed: Readers) -> Card:
         language, wanted, chosen = command.language, command.text.strip(), command.person
         if not chosen:
-            rest, _, last = wanted.rpartition(" ")
+            rest, last = _but_the_last(wanted)
             if rest and (normalise(last) in _RESET or last.startswith("@") or person(last)):
-                wanted, chosen = rest.strip(), last
+                wanted, chosen = rest, last
         if not wanted:
             return _said("owner", _WHOSE, language)
         infos = {info.name: info for info in await self.knowledge.collections(allowed)}
@@ -526,7 +526,7 @@ class SlashCommands:
 
     async def _expert_answers(self, command: Command, allowed: Readers) -> Card:
         language = command.language
-        what, _, rest = command.text.strip().partition(" ")
+        what, rest = [*command.text.split(maxsplit=1), "", ""][:2]
         if not what:
             found, total = await self.answers.listed(allowed, limit=ROWS)
             rows = [self._answer(one, language) for one in found]
@@ -629,13 +629,19 @@ def _said(about: Name, said: Text, language: Language, **values: object) -> Card
 
 def _source_words(text: str) -> tuple[str, str, Literal["forget", "keep", ""]]:
     """The action (sync, pause, resume, follow, or none), the source's name, and what is to become of what is gone."""
-    action, _, rest = text.strip().partition(" ")
+    action, rest = [*text.split(maxsplit=1), "", ""][:2]
     known = _SOURCE_ACTIONS.get(normalise(action))
     if known is None:
         return "", "", ""
-    name, _, last = rest.strip().rpartition(" ")
+    name, last = _but_the_last(rest)
     gone = _GONE_WORDS.get(normalise(last))
-    return known, name.strip() if gone else rest.strip(), gone or ""
+    return known, name if gone else rest.strip(), gone or ""
+
+
+def _but_the_last(text: str) -> tuple[str, str]:
+    """The words of a text, and the last of them; an input method writes wide spaces between them."""
+    rest, last = ["", "", *text.rsplit(maxsplit=1)][-2:]
+    return rest.strip(), last
 
 
 def _listed(

@@ -214,11 +214,11 @@ async def test_a_document_is_deleted_by_its_author_or_an_editor_where_it_is_read
     ]
 
 
-@pytest.mark.parametrize("word", ["reset", "リセット", "元に戻す", "解除"])
+@pytest.mark.parametrize("word", [" reset", " リセット", " 元に戻す", "\u3000解除"])
 async def test_nobody_looks_after_a_document_any_more(office: Office, word: str) -> None:
     document = await office.add("b.md", "# Piers\n\nPier two is open.\n")
     await office.library.documents.own(document, "slack:U5")
-    assert "担当者は決まっていません" in said(await office("owner", f"b.md {word}", language="ja"))
+    assert "担当者は決まっていません" in said(await office("owner", f"b.md{word}", language="ja"))
     (row,) = await office.library.documents.listed()
     assert row.owner is None
 
@@ -332,6 +332,7 @@ async def test_a_members_answer_is_listed_corrected_and_taken_back(office: Offic
         assert "no such answer" in said(await office("answers", text, seen="outsiders"))
     for wrong in ("edit", f"edit {id}", "forget", "nonsense", f"nonsense {id}"):
         assert "/kotae answers edit <id> <answer>" in said(await office("answers", wrong))
+    assert "修正" in said(await office("回答", f"編集\u3000{id}\u300030日です。", language="ja"))
     assert said(await office("answers", f"編集 {id} 31日です。\n\n確認済み。", language="ja")) == (
         "回答を修正しました。1 件のスレッドにお知らせします。"
     )
@@ -375,9 +376,9 @@ async def test_sources_are_listed_and_an_editor_syncs_pauses_and_resumes_them(of
     assert "paused" in await asked("pause our wiki")
     changed(wiki)
     assert "followed" in await asked("再開 our wiki")
-    assert "added 2, replaced 0, renamed 0, removed 1" in await asked("同期 our wiki")
+    assert "added 2, replaced 0, renamed 0, removed 1" in await asked("同期\u3000our wiki")
     emptied(wiki)
     assert "waits: 2 pages are gone at once" in await asked("sync our wiki")
-    assert "followed" in await asked("resume our wiki forget")
+    assert "followed" in await asked("再開\u3000our wiki\u3000削除")
     assert await office.library.documents.listed() == []
     assert "There is no source “nothing” here." in await asked("sync nothing")

@@ -158,8 +158,9 @@ class _Reader:
         if word in _STOPS:
             self._stop(at, word)
             return 1
-        if word == "ordinal" or word[0].isdigit():
-            return self._number(at)
+        ordinal = word == "ordinal" and "".join(self._words[at + 1 : at + 2]).isdigit()
+        if ordinal or word[0].isdigit():
+            return self._number(at, ordinal)
         if word == "take" and self._words[at - 1 : at] == ["it"]:
             return 1  # how long it takes
         if word == "get" and self._words[at + 1 : at + 2] and self._words[at + 1].endswith("ed"):
@@ -247,8 +248,7 @@ class _Reader:
             self._asked.add("yes or no")
         self._part(meaning)
 
-    def _number(self, at: int) -> int:
-        ordinal = self._words[at] == "ordinal"
+    def _number(self, at: int, ordinal: bool) -> int:
         end = at + 1 + ordinal
         number, unit = self._words[end - 1], ""
         if end < len(self._words) and self._words[end] not in _GRAMMAR | _STOPS:
