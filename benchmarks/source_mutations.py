@@ -72,10 +72,22 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Sources: what somebody else put in its place is not removed",
         SYNC,
         (
-            "        return row is not None and row.author == author_of(self.source)\n",
-            "        return row is not None\n",
+            "        return row if row is not None and row.author == author_of(self.source) else None\n",
+            "        return row\n",
         ),
         (REPLACED,),
+    ),
+    (
+        "Sources: a document keeps the readers that somebody gave it",
+        SYNC,
+        ("self.source.scope if self._by_page else own.scope", "self.source.scope"),
+        (f"{TESTS}::test_a_document_stays_where_somebody_has_put_it_and_for_whom",),
+    ),
+    (
+        "Sources: what is followed into a collection goes where that goes",
+        "bot/store/collections.py",
+        ("await db.execute(update(followed).where(followed.c.collection == source).values(collection=into))", "pass"),
+        (f"{TESTS}::test_documents_whose_collection_is_renamed_or_merged_are_their_source_s_there",),
     ),
     (
         "Sources: what is refused is not read again",
@@ -191,7 +203,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a name has nothing that is not seen",
         SYNC,
-        ("plain = self.source, clean_name(page.name)", "plain = self.source, page.name"),
+        ("plain = clean_name(page.name)", "plain = page.name"),
         (f"{TESTS}::test_a_name_does_nothing_to_a_terminal_or_a_reader",),
     ),
     (
@@ -203,7 +215,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: a page with another name keeps its document",
         SYNC,
-        ("if had is not None and await self._own(had):", "if False:"),
+        ("if there is None and own is not None:", "if False:"),
         (f"{TESTS}::test_a_page_with_another_name_keeps_its_document",),
     ),
     (

@@ -139,10 +139,10 @@ class Sync:
             before = known.get(page.was) if page.was is not None else None
             if page.was is None or before is None or page.ref in known:
                 continue
-            if before.document is not None and await self._own(before.document):
+            if before.document is not None and (own := await self._own(before.document)) is not None:
                 try:
-                    name, _ = await self._named(page, before, listing.pages)
-                    await self.knowledge.rename_document(before.document, name, page.url, self.readers)
+                    name, _ = await self._named(page, before, self._place(own), listing.pages)
+                    await self.knowledge.rename_document(own.id, name, page.url, Readers(frozenset({own.scope})))
                 except RAGToolError as error:  # somebody was faster: the new page is refused, the old one goes
                     log.info("a page could not be renamed: %s", error)
                     continue
@@ -195,16 +195,17 @@ class Sync:
         if fetched.data is None:
             await self._forget(before.document)
             return None
-        source, (name, there) = self.source, await self._named(page, before, listed)
+        source, own = self.source, await self._own(before.document)
+        collection, scope = place = self._place(own)
+        name, there = await self._named(page, before, place, listed)
         if there is not None and there.author != author_of(source):
-            raise PageRefusedError(_TAKEN, name=name, collection=source.collection)
+            raise PageRefusedError(_TAKEN, name=name, collection=collection)
         date = fetched.changed_at or (there.changed_at if there is not None else None)
         author = author_of(source)
-        upload = Upload(name, fetched.data, source.collection, source.scope, author, page.url, date, fetched.said_in)
-        had = before.document if there is None else None
+        upload = Upload(name, fetched.data, collection, scope, author, page.url, date, fetched.said_in)
         try:
-            if had is not None and await self._own(had):  # under another name, such as that of another kind of file
-                await self.knowledge.rename_document(had, name, page.url, self.readers)
+            if there is None and own is not None:  # under another name, such as that of another kind of file
+                await self.knowledge.rename_document(own.id, name, page.url, Readers(frozenset({own.scope})))
             verdict = await self.knowledge.take(upload)
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
@@ -222,15 +223,15 @@ class Sync:
         return verdict.document_id
 
     async def _named(
-        self, page: SourcePage, before: FollowedPage, listed: Collection[str]
+        self, page: SourcePage, before: FollowedPage, place: tuple[str, str], listed: Collection[str]
     ) -> tuple[str, DocumentRow | None]:
-        """The name of a page's document, and what has it now. Two pages may have names that read alike: another page's
-        that is there stays that one's, and one that has a document keeps it, under the next number."""
-        source, plain = self.source, clean_name(page.name)
+        """The name of a page's document at its place, and what has it now. Two pages may have names that read alike:
+        another page's that is there stays that one's, and one that has a document keeps it, under the next number."""
+        plain = clean_name(page.name)
         short, suffix = clean_name(page.name, 380), PurePath(plain).suffix  # there is room for a number
         for number in count(1):
             name = plain if number == 1 else clean_name(f"{short.removesuffix(suffix)} ({number}){suffix}")
-            there = await self.documents.find(source.collection, source.scope, name)
+            there = await self.documents.find(*place, name)
             if there is None or there.id == before.document:
                 break
             if before.document is None and self.holders.get(there.id) not in listed:
@@ -270,7 +271,7 @@ class Sync:
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
         if self.gone == "keep":
             for document in had.values():
-                if await self._own(document):
+                if await self._own(document) is not None:
                     await self.documents.sign(document, KEPT)
             await self.store.drop(self.source.id, refs)
             return
@@ -282,14 +283,21 @@ class Sync:
             await self.store.drop(self.source.id, [ref])
 
     async def _forget(self, document: str | None) -> None:
-        if document is not None and await self._own(document):
+        if document is not None and await self._own(document) is not None:
             await self.knowledge.forget(document, at_source=True)
             self.report.removed += 1
 
-    async def _own(self, document: str) -> bool:
-        """Whether a document is still the source's: nobody has put another in its place."""
-        row = await self.documents.get(document)
-        return row is not None and row.author == author_of(self.source)
+    async def _own(self, document: str | None) -> DocumentRow | None:
+        """A document that is still the source's: nobody has put another in its place."""
+        row = await self.documents.get(document) if document is not None else None
+        return row if row is not None and row.author == author_of(self.source) else None
+
+    def _place(self, own: DocumentRow | None) -> tuple[str, str]:
+        """The collection and scope of a page's document: where somebody has put it, if it is there. A thread has the
+        readers of its channel."""
+        if own is None:
+            return self.source.collection, self.source.scope
+        return own.collection, self.source.scope if self._by_page else own.scope
 
     def _done(self, page: SourcePage, before: FollowedPage) -> bool:
         return before.version == page.version and not self._stopped(before)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import Connection, Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.batching import WriteBatcher
 from bot.store.documents import make_collection, new_collection
-from bot.store.engine import execute, rows, write
-from bot.store.schema import collections, documents, moves
+from bot.store.engine import at_place, execute, rows, write
+from bot.store.schema import collections, documents, followed, moves, places
+from bot.types import Place
 from retrieval.i18n import Language, Text
 from retrieval.types import TEAM, CollectionInfo, CollectionNotFoundError, Readers
 
@@ -91,7 +92,8 @@ class Collections:
 
     async def merge(self, source: str, into: str) -> int:
         """Move every document of `source` into `into` and drop `source`; returns how many moved. Whoever looks after
-        `source` looks after them as before. The index has yet to follow (`VectorStores.moves`).
+        `source` looks after them as before; what is followed into it, and channels that chose it, have `into` from now
+        on. The index has yet to follow (`VectorStores.moves`).
 
         Raises IntegrityError, and changes nothing, when both hold a document of one scope and name.
         """
@@ -103,6 +105,8 @@ class Collections:
             values = {"collection": into, "owner": func.coalesce(documents.c.owner, before)}
             moved = await db.execute(update(documents).where(documents.c.collection == source).values(**values))
             await db.execute(delete(collections).where(collections.c.name == source))
+            await db.execute(update(followed).where(followed.c.collection == source).values(collection=into))
+            await db.run_sync(_choose, source, into)
             await db.execute(moves.insert().values(source=source, into=into))
             return moved.rowcount
 
@@ -110,6 +114,15 @@ class Collections:
         """Drop a collection that has no documents; False when there is none of that name or it is not empty."""
         used = select(documents.c.id).where(documents.c.collection == name).exists()
         return bool(await execute(self._engine, delete(collections).where(collections.c.name == name, ~used)))
+
+
+def _choose(db: Connection, source: str, into: str) -> None:
+    """Channels that chose a collection have chosen another one."""
+    for row in db.execute(select(places).with_for_update()).all():
+        if source in (row.collections or ()):
+            chosen = dict.fromkeys(into if name == source else name for name in row.collections)
+            here = at_place(places, Place(row.platform, row.workspace, row.channel))
+            db.execute(update(places).where(here).values(collections=[*chosen]))
 
 
 # A row for each language and scope of a collection; one without them if it is empty.

@@ -9,9 +9,10 @@ import pytest_asyncio
 
 from bot.errors import StoreError
 from bot.records import DocumentRow
+from bot.store.channel_settings import ChannelSettings
 from bot.store.documents import Documents
 from bot.store.searches import Searches
-from bot.types import Upload
+from bot.types import Place, Preferences, Upload
 from retrieval.i18n import Text
 from retrieval.index import EdgeIndex
 from retrieval.loaders.loader import Loader
@@ -403,6 +404,16 @@ async def test_a_merge_moves_documents_and_equal_copies_become_one(library: Libr
     assert await library.points() == 2
     with pytest.raises(CollectionNotFoundError, match=r"“from”.*into"):
         await library.found("harbour plan", collections=["from"])
+
+
+async def test_a_channel_that_chose_a_collection_has_chosen_the_one_it_was_merged_into(library: Library) -> None:
+    await library.add("rules.md", OLD, collection="from")
+    channels, here = ChannelSettings(library.engine), Place("slack", "T", "C")
+    await channels.put(here, Preferences(collections=("from", "docs", "into")))
+    await channels.put(there := Place("slack", "T", "C2"), Preferences(steps="off"))
+    await library.knowledge.stored.rename("from", "into", READERS)
+    assert await channels.get(here) == Preferences(collections=("into", "docs"))
+    assert await channels.get(there) == Preferences(steps="off")
 
 
 async def test_a_merge_into_itself_or_of_nothing_changes_nothing(library: Library) -> None:

@@ -752,6 +752,40 @@ async def test_a_rename_that_was_cut_short_keeps_the_document(home: Home, kind: 
     assert {*await home.store.pages(source.id)} == {"port.md", "boats.md"}
 
 
+async def test_documents_whose_collection_is_renamed_or_merged_are_their_source_s_there(home: Home) -> None:
+    tree = home.tree("folder")
+    tree.write(harbour_md="# Harbour\n\nPier one is open.\n", boats_md="# Boats\n\nTwelve boats.\n")
+    await home.follow(tree, collection="docs")
+    before = {row.name: row.id for row in await home.library.documents.listed()}
+    for change in (home.library.knowledge.stored.rename, home.library.knowledge.stored.merge):
+        (source,) = await home.store.listed()
+        await change(source.collection, f"{source.collection} of the port", READERS)
+        tree.write(harbour_md=f"# Harbour\n\nPier one is closed, says {change.__name__}.\n")
+        report = await home.sync()
+        assert (report.added, report.replaced) == (0, 1)
+    rows = await home.library.documents.listed()
+    assert {row.name: row.id for row in rows} == before
+    assert {row.collection for row in rows} == {"docs of the port of the port"}
+
+
+async def test_a_document_stays_where_somebody_has_put_it_and_for_whom(home: Home) -> None:
+    tree, private = home.tree("folder"), "place:slack:T:C1"
+    tree.write(harbour_md="# Harbour\n\nPier one is open.\n", boats_md="# Boats\n\nTwelve boats.\n")
+    await home.follow(tree, collection="docs")
+    (known,) = [row for row in await home.library.documents.listed() if row.name == "harbour.md"]
+    await home.library.knowledge.move(known.id, "port", READERS)
+    await home.library.knowledge.rescope(known.id, private, READERS)
+    tree.write(harbour_md="# Harbour\n\nPier one is closed.\n")
+    assert (await home.sync()).replaced == 1
+    tree.move("harbour.md", "pier.md")
+    assert (await home.sync()).renamed == 1
+    rows = {row.name: row for row in await home.library.documents.listed()}
+    assert {*rows} == {"pier.md", "boats.md"} and rows["pier.md"].id == known.id
+    assert (rows["pier.md"].collection, rows["pier.md"].scope) == ("port", private)
+    tree.write(pier_md=None)
+    assert (await home.sync()).removed == 1
+
+
 # -- rule 5: one page, one source --------------------------------------------------------------------------------------
 
 
