@@ -21,6 +21,8 @@ from retrieval.types import RAGToolError, Readers
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 10_000  # documents, and what was made from them: PostgreSQL takes 32,767 values in a statement
+
 _BAD_NAME = Text(
     en="A collection's name must have 1 to 80 characters, without commas or line breaks.",
     ja="コレクション名は 1～80 文字です。コンマと改行は使えません。",
@@ -59,10 +61,14 @@ class StoredDocuments:
     # -- documents --------------------------------------------------------------------------------------------------
 
     async def forget(self, *document_ids: str, at_source: bool = False) -> int:
-        """Gone from every search in one step; returns how many were there."""
-        rows, addresses = await finished(uncontested(partial(self._hide, document_ids, at_source)))
-        await self.tidy(*addresses)
-        return sum(row.id in document_ids for row in rows)
+        """Gone from every search, so many as a statement takes in one step; returns how many were there."""
+        there = 0
+        for at in range(0, len(document_ids), AT_ONCE):
+            some = document_ids[at : at + AT_ONCE]
+            rows, addresses = await finished(uncontested(partial(self._hide, some, at_source)))
+            await self.tidy(*addresses)
+            there += len({*some} & {row.id for row in rows})
+        return there
 
     async def _hide(self, document_ids: Sequence[str], at_source: bool) -> tuple[list[DocumentRow], set[str]]:
         """Hides them and everything made from them; the addresses of what was kept of them, earlier versions too."""
@@ -163,8 +169,8 @@ class StoredDocuments:
         return sum(row.scope in readers.scopes for row in moving), twins
 
     async def drop_collection(self, name: str, readers: Readers, language: Language = "en") -> int:
-        """Forget what `readers` may read of a collection, in one step, and the collection once it is empty; returns how
-        many. Raises CollectionNotFoundError."""
+        """Forget what `readers` may read of a collection, and the collection once it is empty; returns how many. Raises
+        CollectionNotFoundError."""
         await self._collections.require((name,), readers, language)
         forgotten = await self.forget(*(row.id for row in await self._documents.listed(readers, collection=name)))
         await self._collections.remove(name)

@@ -11,7 +11,7 @@ from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
 from bot.store.changed_documents import note_change, rename_citations
 from bot.store.contents import keep
-from bot.store.engine import columns, execute, insert, on_server, read, rows, write
+from bot.store.engine import columns, execute, holds, insert, on_server, read, rows, write
 from bot.store.schema import changed_documents, collections, documents, pair_documents, sources
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
@@ -62,19 +62,18 @@ class Documents:
         start: int = 0,
         limit: int = 20,
     ) -> tuple[list[DocumentRow], int]:
-        """A page of what these readers may read, and how much there is: with `containing` in the name, the title or the
-        id's beginning."""
-        words = containing.lower()
+        """A page of what these readers may read, and how much there is: with `containing` in the name or the title,
+        whatever their width or case, or at the id's beginning."""
         chosen = and_(
             documents.c.scope.in_(readers.scopes),
             true() if collection is None else documents.c.collection == collection,
             true() if scope is None else documents.c.scope == scope,
             or_(
-                func.lower(documents.c.name).contains(words, autoescape=True),
-                func.lower(documents.c.title).contains(words, autoescape=True),
-                documents.c.id.startswith(words, autoescape=True),
+                holds(documents.c.name, containing),
+                holds(documents.c.title, containing),
+                documents.c.id.startswith(containing.lower(), autoescape=True),
             )
-            if words
+            if containing
             else true(),
         )
         wanted = select(documents).where(chosen).order_by(*_ORDERS[order]).offset(start).limit(limit)

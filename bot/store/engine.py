@@ -14,11 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Executable, Row, Table, and_, event, text
+from sqlalchemy import Boolean, ColumnElement, Connection, Executable, Row, Table, and_, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from bot.errors import StoreError
@@ -28,6 +30,7 @@ from bot.types import Place
 from bot.waiting import finished
 from retrieval.durable import still
 from retrieval.i18n import Text
+from retrieval.text import normalise
 
 log = logging.getLogger(__name__)
 
@@ -243,6 +246,7 @@ def _prepare(connection: Any, record: Any) -> None:
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+    connection.create_function("holds", 2, _holds, deterministic=True)
 
 
 def _begin(connection: Connection) -> None:
@@ -520,6 +524,28 @@ def insert(db: AsyncEngine | AsyncConnection | Connection, table: Table) -> Any:
 def at_place(table: Table, place: Place) -> ColumnElement[bool]:
     """Rows of the table that are of this place."""
     return and_(*(table.c[name] == value for name, value in asdict(place).items()))
+
+
+class holds(FunctionElement[bool]):
+    """Whether a text (a column) has these words in it, whatever the width or case of either."""
+
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiles(holds, "sqlite")  # whose own LIKE and lower() know the case of ASCII alone
+def _holds_here(element: holds, compiler: Any, **kw: Any) -> str:
+    return f"holds({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(holds, "postgresql")
+def _holds_on_server(element: holds, compiler: Any, **kw: Any) -> str:
+    text, words = (f"lower(normalize({compiler.process(each, **kw)}, NFKC))" for each in element.clauses)
+    return f"strpos({text}, {words}) > 0"
+
+
+def _holds(text: str | None, words: str) -> bool:
+    return text is not None and normalise(words) in normalise(text)
 
 
 def columns(value: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord, PairState
 from bot.store.audit import add_trace, traced
-from bot.store.engine import change, columns, execute, insert, rows, storable
+from bot.store.engine import change, columns, execute, holds, insert, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import documents, pair_documents, pairs
 from retrieval.types import QAPair, Readers
@@ -102,15 +102,13 @@ class PairRows:
         states: Collection[PairState] = (), containing: str = "", limit: int = 50, offset: int = 0,
     ) -> Listed:  # fmt: skip
         """Pairs that these readers may read, in reading order; no `states`: all. `containing`: in the question, the
-        answer or the document's name, in any case."""
+        answer or the document's name, whatever their width or case."""
         which = _which(readers, job, document)
         if states:
             which = and_(which, pairs.c.state.in_(states))
         if containing:
             texts = (pairs.c.question, pairs.c.answer, documents.c.name)
-            which = and_(
-                which, or_(*(func.lower(each).contains(containing.lower(), autoescape=True) for each in texts))
-            )
+            which = and_(which, or_(*(holds(each, containing) for each in texts)))
         page = _PAIRS.where(which).order_by(pairs.c.made_at, pairs.c.job, pairs.c.place, pairs.c.position)
         count = select(func.count()).select_from(_JOINED).where(which)
         found = await rows(self._engine, page.limit(limit).offset(offset))

@@ -31,7 +31,7 @@ from bot.access import default_scope
 from bot.logs import without_secrets
 from bot.records import MissState, WantedQuestions
 from bot.store.conversations import MAX_EXCHANGES
-from bot.store.engine import at_place, change, columns, insert, read, rows, storable
+from bot.store.engine import at_place, change, columns, holds, insert, read, rows, storable
 from bot.store.locks import Mutex
 from bot.store.schema import answers, asks, notices, questions, turns
 from bot.store.threads import asked_before, follows
@@ -315,9 +315,7 @@ def _alike(wanted: WantedQuestions) -> ColumnElement[bool]:
 def _about(wanted: WantedQuestions) -> ColumnElement[bool]:
     text, name = wanted.text.strip(), json.dumps(wanted.collection)
     return and_(
-        or_(*(column.icontains(text, autoescape=True) for column in (questions.c.question, questions.c.detail)))
-        if text
-        else true(),
+        or_(holds(questions.c.question, text), holds(questions.c.detail, text)) if text else true(),
         cast(questions.c.searched, Text).contains(name, autoescape=True) if wanted.collection else true(),
     )
 

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from bot.errors import StoreError
+from bot.knowledge import collections
 from bot.records import DocumentRow
 from bot.store.documents import Documents
 from retrieval.i18n import Text
@@ -369,6 +370,9 @@ async def test_documents_come_in_pages_by_what_is_asked_for(library: Library) ->
     newest, _ = await documents.page(READERS, order="newest", limit=1)
     assert newest[0].name == "手順6_50%.md"
     assert (await documents.hidden(READERS), await documents.hidden(MEMBERS)) == (1, 0)
+    await added(library, "Überblick ＶＰＮ.md", "# Überblick\n\nHarbour.\n")
+    for words in ("Überblick", "überblick vpn", "ÜBERBLICK ＶＰＮ", "ｖｐｎ"):
+        assert (await documents.page(READERS, containing=words))[1] == 1
 
 
 # -- collections ----------------------------------------------------------------------------------------------------
@@ -391,6 +395,18 @@ async def test_a_collection_gets_another_name(library: Library) -> None:
             await library.knowledge.stored.rename(name, to, READERS)
     await library.knowledge.stored.rename("港の資料", "港の資料", READERS)
     assert len(await library.knowledge.collections(MEMBERS)) == 2
+
+
+async def test_a_collection_larger_than_a_statement_goes_in_several_steps(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        await added(library, f"{number}.md", f"# Page {number}\n\nHarbour {number}.\n")
+    monkeypatch.setattr(collections, "AT_ONCE", 2)
+    before = await library.knowledge.generation()
+    assert await library.knowledge.stored.drop_collection("docs", READERS) == 3
+    assert await library.knowledge.generation() == before + 2
+    assert await library.documents.listed() == [] and await library.points() == 0
 
 
 async def test_a_collection_goes_in_one_step(library: Library) -> None:

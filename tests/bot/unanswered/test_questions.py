@@ -147,6 +147,7 @@ async def test_misses_are_found_by_what_matters(team: Team) -> None:
     assert await team.listed(collection="総務, “規程”") == [parking]
     assert await team.listed(collection="規程") == []
     assert await team.listed(state="all", text=" b1 ") == [key]
+    assert await team.listed(state="all", text="ｂ１") == [key]
     assert await team.listed(text="駐車") == [parking]
     assert await team.listed(text="50%") == [fee] and await team.listed(text="5_%") == []
     assert await team.listed(since=NOW - timedelta(days=30)) == [parking]
