@@ -159,8 +159,7 @@ class FollowedSources(Store):
 
         def enqueue(db: Connection) -> None:
             for ref in refs:
-                added = insert(db, followed_pages).values(source=id, ref=ref, version="", due_at=now)
-                db.execute(added.on_conflict_do_update(index_elements=["source", "ref"], set_={"due_at": now}))
+                _due(db, id, ref, now)
             if since is not None:
                 later = and_(followed_pages.c.source == id, followed_pages.c.version >= since)
                 db.execute(update(followed_pages).where(later).values(due_at=now))
@@ -177,10 +176,12 @@ class FollowedSources(Store):
             return False
 
         def stir(db: Connection) -> None:
-            for id in found:
-                its = and_(followed_pages.c.source == id, followed_pages.c.ref == ref)
-                if not db.execute(update(followed_pages).where(its).values(due_at=due_at)).rowcount and not known:
-                    db.execute(insert(db, followed_pages).values(source=id, ref=ref, version="", due_at=due_at))
+            if known:
+                its = and_(followed_pages.c.source.in_(found), followed_pages.c.ref == ref)
+                db.execute(update(followed_pages).where(its).values(due_at=due_at))
+                return
+            for id in db.scalars(of.where(followed.c.id.in_(found)).with_for_update(read=True)).all():
+                _due(db, id, ref, due_at)
 
         await change(self._engine, stir)
         return True
@@ -232,6 +233,11 @@ class FollowedSources(Store):
 
 
 SILENCED = "silenced"  # the version of a page whose document somebody does not want to be found in
+
+
+def _due(db: Connection, source: str, ref: str, due_at: datetime) -> None:
+    added = insert(db, followed_pages).values(source=source, ref=ref, version="", due_at=due_at)
+    db.execute(added.on_conflict_do_update(index_elements=["source", "ref"], set_={"due_at": due_at}))
 
 
 def leave_out(db: Connection, person: str, now: datetime) -> int:

@@ -1,5 +1,6 @@
 """Who does not want to be found in channels is forgotten also where their words are being read at that moment."""
 
+from asyncio import gather
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -35,6 +36,15 @@ async def test_a_thread_that_was_being_read_is_silenced_whether_it_was_noted_bef
     await store.forgotten(source, ref, "d1", NOW)
     assert await store.silenced() == []
     assert (await store.pages(source))[ref] == FollowedPage("", due_at=NOW)
+
+
+async def test_a_thread_in_which_two_things_happen_at_once_is_to_be_read(store: FollowedSources) -> None:
+    place, threads = "slack:T1:C1", [f"{at}.0" for at in range(20)]
+    assert all(await gather(*(store.stir(place, ref, NOW, known=False) for ref in threads for _ in range(2))))
+    assert {*await store.pages("5" * 32)} == {*threads}
+    assert await store.stir(place, "new", NOW, known=True) and "new" not in await store.pages("5" * 32)
+    assert await store.stir(place, "0.0", LATER, known=True)
+    assert (await store.pages("5" * 32))["0.0"].due_at == LATER
 
 
 async def test_what_was_read_before_somebody_wanted_out_does_not_hide_that_they_do(store: FollowedSources) -> None:
