@@ -131,10 +131,6 @@ class StoredDocuments:
             return
         if await self._collections.exists(to):
             raise RAGToolError(_TAKEN)
-        infos = await self._collections.listed(readers)
-        info = next(info for info in infos if info.name == name)
-        await self._collections.describe(to, info.description)
-        await self._collections.own(to, info.owner)
         await finished(uncontested(partial(self._merge, name, to, readers, language)))
 
     async def merge(self, source: str, into: str, readers: Readers, language: Language = "en") -> int:

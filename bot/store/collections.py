@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, select, update
+from sqlalchemy import Connection, Row, delete, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.batching import WriteBatcher
-from bot.store.documents import make_collection, new_collection
-from bot.store.engine import at_place, execute, rows, write
+from bot.store.documents import new_collection
+from bot.store.engine import at_place, execute, insert, rows, write
 from bot.store.schema import collections, documents, followed, moves, places
 from bot.types import Place
 from retrieval.i18n import Language, Text
@@ -91,16 +91,20 @@ class Collections:
         return bool(await execute(self._engine, owned))
 
     async def merge(self, source: str, into: str) -> int:
-        """Move every document of `source` into `into` and drop `source`; returns how many moved. Whoever looks after
-        `source` looks after them as before; what is followed into it, and channels that chose it, have `into` from now
-        on. The index has yet to follow (`VectorStores.moves`).
+        """Move every document of `source` into `into` and drop `source`; returns how many moved. An `into` that is not
+        there yet is `source` under another name. Whoever looks after `source` looks after them as before; what is
+        followed into it, and channels that chose it, have `into` from now on. The index has yet to follow
+        (`VectorStores.moves`).
 
         Raises IntegrityError, and changes nothing, when both hold a document of one scope and name.
         """
         if source == into:
             return 0
         async with write(self._engine) as db:
-            await make_collection(db, into)
+            its = {name: collections.c[name] for name in ("description", "created_at", "owner")}
+            renamed = select(literal(into), *its.values()).where(collections.c.name == source)
+            made = insert(db, collections).from_select(["name", *its], renamed)
+            await db.execute(made.on_conflict_do_nothing(index_elements=["name"]))
             before = select(collections.c.owner).where(collections.c.name == source).scalar_subquery()
             values = {"collection": into, "owner": func.coalesce(documents.c.owner, before)}
             moved = await db.execute(update(documents).where(documents.c.collection == source).values(**values))

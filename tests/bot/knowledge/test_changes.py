@@ -26,6 +26,7 @@ from retrieval.types import (
     RAGToolError,
     Readers,
 )
+from tests.bot.broken import without
 from tests.bot.knowledge.test_documents import FullDisk, pages
 from tests.bot.library import NEW, OLD, READERS, Library, die, opened
 from tests.bot.program import dies
@@ -381,6 +382,9 @@ async def test_documents_come_in_pages_by_what_is_asked_for(library: Library) ->
 async def test_a_collection_gets_another_name(library: Library) -> None:
     await library.knowledge.stored.describe("docs", "About the harbour.")
     await added(library, "rules.md", OLD)
+    async with without(library.engine, "moves"):
+        with pytest.raises(StoreError):
+            await library.knowledge.stored.rename("docs", "港の資料", READERS)
     await library.knowledge.stored.rename("docs", "港の資料", READERS)
     (info,) = await library.knowledge.collections(READERS)
     assert (info.name, info.description, info.documents) == ("港の資料", "About the harbour.", 1)
