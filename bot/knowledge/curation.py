@@ -133,7 +133,7 @@ class Curation:
         return changed
 
     async def move(self, person: Curator, document_id: str, collection: str) -> DocumentRow:
-        """Put it into another collection, in one step; Q/A pairs that were made of it stay in theirs."""
+        """Put it into another collection, in one step; Q/A pairs that were made of it follow (`PairDocuments`)."""
         row = await self._theirs(person, document_id)
         changed = await self._knowledge.move(document_id, collection, person.readers)
         if changed is None:
