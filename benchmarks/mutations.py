@@ -1923,6 +1923,12 @@ MUTATIONS = (
         (f"{WITHDRAWN}::test_a_turn_that_is_gone_takes_nobodys_queries_along",),
     ),
     Mutation(
+        "erasure: an id without a digit goes from what others wrote",
+        "bot/store/erasure.py",
+        ("(person.isupper() or any(map(str.isdigit, person)))", "any(map(str.isdigit, person))"),
+        ("tests/bot/operations/test_retention.py::test_an_id_is_taken_from_what_others_wrote_a_word_is_not",),
+    ),
+    Mutation(
         "erasure: a card goes with the complaint on it",
         "bot/store/erasure.py",
         ("    _clear_cards(db, (), said_of, drawn=True)\n", ""),

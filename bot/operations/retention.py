@@ -27,7 +27,7 @@ from typing import Any
 from bot.logs import CHAT_LOG_FILES
 from bot.store.engine import Engine, on_server
 from bot.store.erased_people import ErasedPeople
-from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired
+from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired, is_distinct
 from bot.store.inspection import file_of
 from bot.store.retention_clock import STEP, RetentionClock
 from bot.waiting import Sleep, again_and_again
@@ -296,7 +296,7 @@ def _forget_in_log(path: Path, who: Person, known: Collection[str]) -> int:
             entry = _entry(line)
             if (entry.get("author"), entry.get("platform")) == (who.id, who.platform):
                 theirs.add(str(entry.get("turn")))
-    nameless = FORGOTTEN.encode() if len(who.id) >= 6 and any(map(str.isdigit, who.id)) else who.id.encode()
+    nameless = FORGOTTEN.encode() if is_distinct(who.id) else who.id.encode()
 
     def kept(line: bytes) -> bytes | None:
         return None if _entry(line).get("turn") in theirs else line.replace(who.id.encode(), nameless)

@@ -216,8 +216,8 @@ class Erasure:
         return len(voted)
 
     async def _forget_mentions(self, person: str) -> int:
-        """Keeps what others wrote, without the id. An id as short as a word is left alone: it may be one."""
-        if len(person) < 6 or not any(character.isdigit() for character in person):
+        """Keeps what others wrote, without the id. One that may be a word is left alone."""
+        if not is_distinct(person):
             return 0
         total = 0
         for table, columns in _IN_TEXTS.items():
@@ -228,6 +228,11 @@ class Erasure:
                 await change(self._engine, partial(_unname, table=table, which=which, texts=texts, person=person))
                 total += len(some)
         return total
+
+
+def is_distinct(person: str) -> bool:
+    """Whether an id is surely no word. Some of Slack's have no digit, and none has a small letter."""
+    return len(person) >= 6 and (person.isupper() or any(map(str.isdigit, person)))
 
 
 async def close_open_turns(engine: AsyncEngine) -> int:

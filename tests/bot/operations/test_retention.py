@@ -564,6 +564,14 @@ async def test_a_person_is_gone_from_every_table(kept: Kept) -> None:
     assert not again.erased.turns and not again.lines
 
 
+@pytest.mark.parametrize(("person", "named"), [("UGKFVMSMD", True), ("81234567890123456", True), ("terminal", False)])
+async def test_an_id_is_taken_from_what_others_wrote_a_word_is_not(kept: Kept, person: str, named: bool) -> None:
+    turn = await kept.asked(NEW, text=f"Does {person} know the terminal?")
+    assert (await Erasure(kept.engine).forget("slack", person)).mentions == (2 if named else 0)
+    (asked,) = await rows(kept.engine, select(turns.c.text).where(turns.c.id == turn))
+    assert asked.text == f"Does {FORGOTTEN if named else person} know the terminal?"
+
+
 async def test_what_others_write_meanwhile_stays_without_the_name(engine: AsyncEngine) -> None:
     outbox = Outbox(engine)
     said = [Post(f"intake{at:03}", "intake", 0, PLACE, data={"text": f"for {PERSON.id}"}) for at in range(300)]
