@@ -103,8 +103,8 @@ class Collections:
         async with write(self._engine) as db:
             its = {name: collections.c[name] for name in ("description", "created_at", "owner")}
             renamed = select(literal(into), *its.values()).where(collections.c.name == source)
-            made = insert(db, collections).from_select(["name", *its], renamed)
-            await db.execute(made.on_conflict_do_nothing(index_elements=["name"]))
+            given = insert(db, collections).from_select(["name", *its], renamed)
+            await db.execute(given.on_conflict_do_nothing(index_elements=["name"]))
             before = select(collections.c.owner).where(collections.c.name == source).scalar_subquery()
             values = {"collection": into, "owner": func.coalesce(documents.c.owner, before)}
             moved = await db.execute(update(documents).where(documents.c.collection == source).values(**values))
