@@ -158,6 +158,7 @@ class FileRef:
     name: str
     ref: Mapping[str, str]
     verdict: "Verdict | None" = None  # once it was read
+    over: bool = False  # it may take the place of what somebody else has added
 
 
 Fetch = Callable[[FileRef], Awaitable[bytes]]
@@ -241,6 +242,7 @@ class Upload:
     """A document to add. `data` are the file's bytes as they came; the name's ending and the bytes say what it is.
 
     `changed_at`: the date that is known of it, ISO, for what states none itself; never that on which it is added.
+    `over`: it may take the place of a document of its name that another author has added.
     """
 
     name: str
@@ -251,6 +253,7 @@ class Upload:
     url: str | None = None
     changed_at: str | None = None
     said_in: str | None = None  # the channel that it was said in
+    over: bool = True
 
 
 Complaint = Literal["wrong", "outdated", "incomplete", "wrong_source"]

@@ -136,7 +136,9 @@ async def accept(
         among = ("、" if wanted.language == "ja" else ", ").join(scopes)
         raise NotTakenError(_NO_SCOPE, "scope", scopes=among)
     collection = wanted.collection or (await bot.ingestion.collections(wanted.place, audience))[0]
-    return await bot.ingestion.accept(claim, replace(wanted, collection=collection, scope=wanted.scope or scopes[0]))
+    files = tuple(replace(file, over=EVERYONE in scopes) for file in wanted.files)  # only editors choose that
+    wanted = replace(wanted, collection=collection, scope=wanted.scope or scopes[0], files=files)
+    return await bot.ingestion.accept(claim, wanted)
 
 
 def readers_of(scope: str, language: Language) -> str:

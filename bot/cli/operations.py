@@ -164,6 +164,9 @@ class Operations(ReadOperations):
         return {}
 
     async def merge(self, source: str, into: str) -> Json:
+        from bot.knowledge.curation import leaves
+
+        leaves(source)
         return {"moved": await self._app.knowledge.stored.merge(source, into, self._app.readers, self._language)}
 
     async def delete(self, name: str) -> Json:

@@ -19,6 +19,7 @@ from bot.records import DocumentRow
 from bot.store.audit import Audit
 from bot.store.searches import Searches
 from bot.types import Actor, Audience, Place, Upload, Verdict
+from bot.unanswered.expert_answers import ANSWERS, NAMED
 from retrieval.i18n import Language, Text
 from retrieval.loaders.sanitize import clean_name
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, QAPair, RAGToolError, Readers
@@ -44,6 +45,10 @@ _FULL = Text(
 _NOBODY = Text(
     en="I cannot bring questions to “{who}”. Give slack:<member id> or discord:<user id>.",
     ja="「{who}」には質問を届けられません。slack:<メンバー ID> または discord:<ユーザー ID> で指定してください。",
+)
+_STAYS = Text(
+    en="What members have answered stays in “{name}”: elsewhere nobody could correct it or take it back.",
+    ja="メンバーの回答は「{name}」から移せません。移すと、回答の修正や取り消しができなくなります。",
 )
 _GONE = Text(en="It is no longer there.", ja="すでに削除されています。")
 
@@ -135,6 +140,8 @@ class Curation:
     async def move(self, person: Curator, document_id: str, collection: str) -> DocumentRow:
         """Put it into another collection, in one step; Q/A pairs that were made of it follow (`PairDocuments`)."""
         row = await self._theirs(person, document_id)
+        if NAMED.fullmatch(row.name):
+            leaves(row.collection)
         changed = await self._knowledge.move(document_id, collection, person.readers)
         if changed is None:
             raise LookupError(document_id)
@@ -185,6 +192,7 @@ class Curation:
 
     async def rename(self, person: Curator, name: str, to: str) -> None:
         self._as_editor(person)
+        leaves(name)
         await self._knowledge.stored.rename(name, to, person.readers, person.language)
         await self._note(person, "rename", name, to)
 
@@ -194,6 +202,7 @@ class Curation:
         moved = 0
         for source in sources:
             if source != into:
+                leaves(source)
                 moved += await self._knowledge.stored.merge(source, into, person.readers, person.language)
                 await self._note(person, "merge", source, into)
         return moved
@@ -232,7 +241,7 @@ class Curation:
 
         async def work(job: BackgroundJob) -> None:
             data = await read()
-            upload = Upload(name, data, collection, scope, person.actor.id)
+            upload = Upload(name, data, collection, scope, person.actor.id, over=self.edits(person))
             verdict = await self._knowledge.add(upload, language, job.chunks)
             job.ended(verdict)
             what = f"{collection}/{verdict.name} ({scope}) sha256:{hashlib.sha256(data).hexdigest()}"
@@ -279,6 +288,12 @@ class Curation:
 
     async def _note(self, person: Curator, action: str, what: str, result: str) -> None:
         await self._audit.note(person.actor.full_id, action, what, result)
+
+
+def leaves(collection: str) -> None:
+    """Raises RAGToolError where what is in a collection may not go to another."""
+    if collection == ANSWERS:
+        raise RAGToolError(_STAYS, name=collection)
 
 
 def subject(row: DocumentRow) -> str:

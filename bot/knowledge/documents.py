@@ -67,6 +67,12 @@ _UNSTAGED = Text(
     en="The search index has lost a part of “{name}” before it could be shown. Add it again.",
     ja="「{name}」を登録する途中で、検索インデックスから一部が失われました。もう一度登録してください。",
 )
+_OTHERS = Text(
+    en="Somebody else has added a document “{name}” for these readers to “{collection}”. Give yours another name, or "
+    "have it replaced by whoever added it or by an editor.",
+    ja="「{collection}」には、ほかの人が登録した、同じ公開範囲の文書「{name}」があります。別の名前で登録するか、"
+    "登録した本人か編集者に置き換えを依頼してください。",
+)
 _TAKEN = Text(
     en="There is a document “{name}” for these readers in “{collection}” already. Forget one of the two first.",
     ja="「{collection}」には、同じ公開範囲の文書「{name}」がすでにあります。先にどちらかを削除してください。",
@@ -143,6 +149,8 @@ class KnowledgeBase:
                 known = await self._documents.find(*key)
                 if known and known.hash == digest and await self._whole(known):
                     return Verdict(known.name, "unchanged", known.collection, known.id, known.chunks)
+                if known and not _may_replace(upload, known):
+                    raise RAGToolError(_OTHERS, name=known.name, collection=known.collection)
                 document = document or await self._loader.load(upload.name, upload.data)
                 row = _row(upload, digest, document, known)
                 if known and _says_the_same(row, known, document.date) and await self._whole(known):
@@ -523,6 +531,11 @@ def _row(upload: Upload, digest: str, document: Document, known: DocumentRow | N
         owner=known.owner if known else None,
         said_in=upload.said_in,
     )
+
+
+def _may_replace(upload: Upload, known: DocumentRow) -> bool:
+    """Whether it may take the place of what is there: its author's own, or a message or thread that is read anew."""
+    return upload.over or known.author == upload.author or known.url == upload.url is not None
 
 
 def _says_the_same(row: DocumentRow, known: DocumentRow, date: str) -> bool:

@@ -158,7 +158,8 @@ class Ingestion:
         try:
             data = await fetch(file)
             digest = hashlib.sha256(data).hexdigest()
-            upload = Upload(file.name, data, intake.collection, intake.scope, intake.author, file.ref.get("link"))
+            link = file.ref.get("link")
+            upload = Upload(file.name, data, intake.collection, intake.scope, intake.author, link, over=file.over)
             return await self.knowledge.add(upload, intake.language), digest
         except RAGToolError as refusal:
             reason = refusal.text(intake.language)

@@ -135,7 +135,7 @@ def _files(db: Connection, intake: str, owner: str) -> list[dict[str, Any]]:
 
 
 def _file(file: FileRef) -> dict[str, Any]:
-    kept = {"name": file.name, "ref": dict(file.ref)}
+    kept = {"name": file.name, "ref": dict(file.ref), "over": file.over}
     return kept if file.verdict is None else kept | {"verdict": asdict(file.verdict)}
 
 
@@ -154,4 +154,4 @@ def _intake(row: Any) -> IngestionRequest:
 
 def _ref(file: dict[str, Any]) -> FileRef:
     verdict = file.get("verdict")
-    return FileRef(file["name"], file["ref"], Verdict(**verdict) if verdict else None)
+    return FileRef(file["name"], file["ref"], Verdict(**verdict) if verdict else None, file.get("over", False))

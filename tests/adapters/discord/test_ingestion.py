@@ -255,6 +255,20 @@ async def test_who_may_add_what_for_whom(tmp_path: Path) -> None:
         }
 
 
+async def test_a_text_that_begins_like_somebody_elses_does_not_take_its_place(tmp_path: Path) -> None:
+    fake = FakeDiscord(limits=False)
+    fake.world.add_role("editors", "manage_messages", members=[fake.world.add_user("editor").id])
+    async with fake, gesturing(fake, tmp_path) as here:
+        for count, (user, text) in enumerate(
+            [("ann", "Keys\nAnn has them."), ("ben", "Keys\nIn the drawer."), ("editor", "Keys\nOn the shelf.")], 1
+        ):
+            await answered(fake, await fake.slash("ingest", {"text": text}, user))
+            await fake.wait_for(done(fake, count=count))
+        first, second, third = (message.content for message in done(fake, count=3)())
+        assert "added" in first and "Somebody else has added a document “Keys.md”" in second and "✅ Keys.md" in third
+        assert await here.library.found("keys") == ["Keys\nOn the shelf."]
+
+
 async def test_a_form_that_is_left_open_gives_nothing_to_a_channel_that_its_reader_does_not_see_any_more(
     tmp_path: Path,
 ) -> None:

@@ -15,6 +15,7 @@ from bot.store.documents import Documents
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.searches import Searches
 from bot.types import Actor, Audience, Place
+from bot.unanswered.expert_answers import ANSWERS
 from retrieval.loaders.loader import Loader
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 from tests.bot.library import OLD, Library, opened
@@ -95,6 +96,9 @@ async def test_who_may_do_what(curating: Curation, library: Library) -> None:
     assert (await curating.forget(MEMBER, row.id)).name == "own.md"
     assert await library.points() == 0
     traces = [(trace.actor, trace.action, trace.result) for trace in await Audit(library.engine).listed()]
+    for who, status in ((MEMBER, "added"), (OTHER, "refused"), (EDITOR, "replaced")):
+        verdict = (await ended(give(curating, who, "same.md", f"# Keys\n\n{who.actor.id} has them."))).verdict
+        assert verdict and verdict.status == status
     assert traces == [
         ("web:ben", "forget", "forgotten"),
         ("web:ben", "rescope", ROOM),
@@ -102,6 +106,25 @@ async def test_who_may_do_what(curating: Curation, library: Library) -> None:
         ("web:aki", "rescope", TEAM),
         ("web:ben", "ingest", "added"),
     ]
+
+
+async def test_what_experts_have_answered_stays_where_it_can_be_corrected(curating: Curation, library: Library) -> None:
+    """Moved away, the same question answered anew had two answers, and the first could not be taken back."""
+    name = "Q&A: Where are the keys?.json"
+    kept = await library.add(
+        name, '[{"question": "Where are the keys?", "answer": "On the shelf."}]', collection=ANSWERS
+    )
+    assert kept.document_id
+    for refused in (
+        curating.rename(EDITOR, ANSWERS, "faq"),
+        curating.merge(EDITOR, [ANSWERS], "docs"),
+        curating.move(EDITOR, kept.document_id, "docs"),
+    ):
+        with pytest.raises(RAGToolError, match=ANSWERS):
+            await refused
+    stray = await library.add("stray.md", OLD, collection=ANSWERS)
+    assert stray.document_id and (await curating.move(EDITOR, stray.document_id, "docs")).collection == "docs"
+    assert await curating.merge(EDITOR, [ANSWERS], ANSWERS) == 0
 
 
 async def test_no_pair_is_ever_read_by_more_than_read_its_document(tmp_path: Path) -> None:

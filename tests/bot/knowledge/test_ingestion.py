@@ -124,6 +124,33 @@ async def test_added_again_it_is_unchanged(start: Callable[[str], Process]) -> N
         assert statuses(seen[-1]) == [expected]
 
 
+async def test_what_somebody_has_added_only_they_or_an_editor_replace(
+    library: Library, start: Callable[[str], Process]
+) -> None:
+    """Two people paste texts with one first line, or into `answers` a file that is called like an expert's answer."""
+    bot = start("me")
+
+    async def added(author: str, body: bytes, *, link: str = "", over: bool = False) -> str:
+        given = intake("a.md", author=author)
+        (file,) = given.files
+        given = replace(given, files=(replace(file, ref=dict(file.ref) | ({"link": link} if link else {}), over=over),))
+        verdict = (await bot.done(await bot.taken(given), Files(F0=body)))[-1].files[0].verdict
+        assert verdict is not None
+        return verdict.reason or verdict.status
+
+    assert await added("U1", BODY) == "added"
+    assert await added("U2", BODY) == "unchanged"
+    assert "ほかの人が登録した、同じ公開範囲の文書「a.md」" in await added("U2", b"Ships moor elsewhere.")
+    assert await library.found("ships moor") == ["Ships moor at pier seven."]
+    assert await added("U1", b"Ships moor at pier eight.") == "replaced"
+    assert await added("U2", b"Ships moor at pier nine.", over=True) == "replaced"
+    assert await library.found("ships moor") == ["Ships moor at pier nine."]
+    link = "https://team.example/archives/C1/p1"
+    assert await added("U2", b"Ships moor at pier ten.", link=link) == "replaced"
+    assert "a.md" in await added("U1", b"Ships moor nowhere.", link=f"{link}2")
+    assert await added("U1", b"Ships moor at pier ten, says Ken.", link=link) == "replaced"  # the thread, read anew
+
+
 async def test_names_are_one_clean_line_and_no_two_are_equal(start: Callable[[str], Process]) -> None:
     names = (
         "a\u202egpj\n.md",
