@@ -18,6 +18,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)\s*(?:\d{1,2}|元))年\s*\d{1,2}月\s*\d{1,2}日")
 _OF_A_MONTH = re.compile(r"(?:\d{4}[-/])?(?:\d{1,2}[-/])?\d{1,2}")
+_FORMULA = "=+\\-@＝＋－＠−‐-―〜〰﹘﹢﹣﹦﹫"  # behind an apostrophe in tables for Excel, as in our own
+_GUARD = re.compile(rf"^'(?=\s*[{_FORMULA}])(?![^\w\s]*')|(?<=;)'(?=\W*[{_FORMULA}])", re.M)
 _TOLD_DELIMITER = re.compile(r"sep=(.)\r?\n", re.I)
 _FEWEST_DAYS = 3
 _MOST_TITLE_LINES = 2
@@ -69,7 +71,7 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     A row becomes one line `名前: 佐藤太郎, 年齢: 30`, so that a passage cut from the middle is still understood; a row
     with a question and an answer column becomes `Q: …` / `A: …`, then its other columns.
     """
-    filled = [cells for row in rows if any(cells := [cell.strip() for cell in row])]
+    filled = [cells for row in rows if any(cells := [_unguarded(cell.strip()) for cell in row])]
     begin = _title_rows(filled)
     above = [" ".join(filter(None, row)) for row in filled[:begin]]
     filled = filled[begin:]
@@ -81,6 +83,11 @@ def write_rows(rows: Iterable[Sequence[str]]) -> Written:
     else:
         written = Written("\n".join("- " + ", ".join(map(_one_line, filter(None, row))) for row in filled))
     return Written("\n\n".join(filter(None, ["\n".join(above), written.markdown])), written.pairs)
+
+
+def _unguarded(cell: str) -> str:
+    """Without the apostrophes before what begins like a formula, which have spreadsheets take it for the text it is."""
+    return _GUARD.sub("", cell) if "'" in cell else cell
 
 
 def _over_something(first: Sequence[str], *rows: Sequence[str]) -> bool:

@@ -20,10 +20,13 @@ from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions, Week
 from bot.turns.trace import Trace, TracedHit, TracedStep
 from bot.types import Audience, Incoming, MissReason, Place, Question, Visibility
+from bot.unanswered import spreadsheet
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.questions import Remembering, Unanswered, as_csv
 from bot.unanswered.spreadsheet import harmless
-from retrieval.types import Found, Hit, Passage, Readers, SearchMetrics
+from retrieval.loaders.limits import ParsingLimits
+from retrieval.loaders.tables import read_csv, write_rows
+from retrieval.types import Found, Hit, Passage, QAPair, Readers, SearchMetrics
 from tests.bot.store.closing import resolve
 from tests.retrieval.test_ingest import HashEmbedder
 
@@ -268,6 +271,30 @@ def test_a_program_that_cuts_at_semicolons_or_lines_finds_no_formula_either(text
     for line in data.splitlines():
         for cell in line.replace("\t", ";").split(";"):
             assert harmless(cell.strip('"')) == cell.strip('"')
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "- 10 days\n- 20 days",
+        "はい。\n\n- 本社\n\n  - 3F",
+        "+81-3-1234",
+        "－5度",
+        "〜9時",
+        "—",
+        "a;=b",
+        "=1+1",
+        "'x'",
+        "'+'とは",
+        "5",
+    ],
+)
+def test_what_is_added_from_such_a_file_is_what_was_written(answer: str) -> None:
+    """A list in an answer had an apostrophe before each of its lines then."""
+    data = spreadsheet.table(("question", "answer"), [("+81 or 0?", answer)], cell=spreadsheet.harmless_lines)
+    for text in (data.decode("utf-8-sig"), data.decode("utf-8-sig").replace(",", ";")):
+        (pair,) = write_rows(read_csv(text, None, ParsingLimits())).pairs
+        assert pair == QAPair("+81 or 0?", answer)
 
 
 def asked(text: str, number: int = 1, **more: object) -> Question:
