@@ -739,11 +739,11 @@ async def _digest(
     readers: Readers,
     period: Period | None = None,
 ) -> Digest:
-    await doubts.gather()
     digests = Digests(data.engine)
     if period is None:
         now = datetime.now(UTC)
         period = schedule.period(now, await digests.last_sent(before=now))
+    await doubts.gather(period.until - timedelta(microseconds=1))  # misses of this period, however late it is
     made = await make_digest(
         period,
         readers,

@@ -138,10 +138,10 @@ class UnansweredQuestions:
     async def asked_between(
         self, scopes: Collection[str], since: datetime, until: datetime, *, limit: int
     ) -> tuple[list[AskedQuestion], int, int]:
-        """The open questions of `scopes` asked, or opened since, from `since` up to `until`, newest first; how many
+        """The open questions of `scopes` asked, or else opened last, from `since` up to `until`, newest first; how many
         there are of these beyond the limit too, and how many turns asked in other scopes, whose words stay there."""
-        asked, again = (and_(at >= since, at < until) for at in (questions.c.asked_at, questions.c.reopened_at))
-        within = questions.c.resolved_at.is_(None) & or_(asked, again)
+        opened = func.coalesce(questions.c.reopened_at, questions.c.asked_at)  # so one period has it, not the next too
+        within = questions.c.resolved_at.is_(None) & (opened >= since) & (opened < until)
         theirs = questions.c.scope.in_(scopes)
         wanted = _ASKED.where(within, theirs).limit(limit)
         hidden = select(func.count(questions.c.turn.distinct())).where(within, ~theirs)

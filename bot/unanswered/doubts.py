@@ -27,8 +27,8 @@ class Doubts:
         self._compared: frozenset[str] = frozenset()
 
     async def gather(self, now: datetime | None = None) -> int:
-        """Make misses of doubted questions that ALIKE people asked, as far as the same people may read them; returns
-        how many there are more. Nothing is compared while nothing was asked. Raises StoreError."""
+        """Make misses, as of `now`, of doubted questions that ALIKE people asked, as far as the same people may read
+        them; returns how many there are more. Nothing is compared while nothing was asked. Raises StoreError."""
         now = now or datetime.now(UTC)
         doubted = await self._questions.doubted(now - WITHIN, limit=READ)
         turns = frozenset(one.miss.turn for one in doubted if not one.kept)
@@ -38,7 +38,7 @@ class Doubts:
         for one in await asyncio.to_thread(_alone, doubted):
             asked.setdefault(one.miss.scope, []).append(one)
         found = [one for some in asked.values() for one in await self._alike(some)]
-        await self._questions.add(*(replace(one.miss, reopened_at=now) for one in found))
+        await self._questions.add(*(replace(one.miss, reopened_at=max(now, one.miss.asked_at)) for one in found))
         self._compared = turns
         return len(found)
 

@@ -2,13 +2,16 @@
 complains."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import Answered
 from bot.access import readers
-from bot.records import WantedQuestions
+from bot.app import running
+from bot.logs import Redactor
+from bot.records import Period, WantedQuestions
 from bot.store.conversations import Conversations
 from bot.store.feedback import Votes
 from bot.store.turns import TurnStore
@@ -16,6 +19,8 @@ from bot.store.unanswered import UnansweredQuestions
 from bot.types import Audience, Feedback, Incoming, Place, Visibility
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.doubts import ALIKE, WITHIN, Doubts
+from retrieval.types import Readers
+from tests.bot.sample_turns import begun
 from tests.bot.store.closing import resolve
 from tests.retrieval.test_ingest import HashEmbedder
 
@@ -94,6 +99,20 @@ async def test_the_digest_after_it_became_a_miss_has_all_who_asked_before(team: 
     assert ([one.asker[2] for one in found], shown) == (["U3", "U2", "U1"], 3)
     assert [one.question.asked_at for one in found] == [NOW, NOW - week, NOW - 2 * week]
     assert (await team.questions.asked_between(TEAM, NOW + week, NOW + 2 * week, limit=9))[1] == 0
+
+
+async def test_a_digest_that_makes_them_misses_has_them_and_the_next_has_not(tmp_path: Path) -> None:
+    """A digest is made after it was due, by hours if the bot was down: both had what it found then."""
+    due, week = datetime.now(UTC) - timedelta(hours=1), timedelta(days=7)
+    async with running(begun(tmp_path), Redactor()) as app:
+        team = Team(app.data.engine)
+        for by in ("U1", "U2", "U3"):
+            await team.asks("経費の締切は？", by, at=due - timedelta(hours=1))
+        await team.asks("経費の締切は？", "U4", at=due + timedelta(minutes=1))
+        found = [
+            await app.digest(Readers(TEAM), Period(since, since + week)) for since in (due - week, due, due + week)
+        ]
+    assert [[group.count for group in one.groups] for one in found] == [[3], [1], []]
 
 
 async def test_only_unsure_answers_without_a_model_of_the_last_weeks_count(team: Team) -> None:
