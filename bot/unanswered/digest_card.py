@@ -61,7 +61,7 @@ _REST_ALONE = Text(en="and {questions} more question{questions:|s}", ja="ほか�
 _FOLLOWS = Text(en="It goes on from: “{text}”", ja="前の質問: 「{text}」")
 _CLOSES = Text(en="An answer also closes: {questions}", ja="回答すると、次の質問も閉じます: {questions}")
 _OTHERS = Text(
-    en="These ask something else and stay open: {questions}", ja="別の内容のため、未回答のまま残ります: {questions}"
+    en="An answer leaves these open: {questions}", ja="回答しても、次の質問は未回答のまま残ります: {questions}"
 )
 _QUOTED = Text(en="“{text}”", ja="「{text}」")
 _AND_MORE = Text(en="and {n} more", ja="ほか {n} 件")

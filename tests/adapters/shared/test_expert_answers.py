@@ -37,7 +37,7 @@ def test_what_an_answer_will_do_is_said_before_and_what_it_did_after() -> None:
     assert read_by.startswith("Everyone in the team")
     closes, others, _ = opened.notes("en", listed=0)
     assert closes == "An answer also closes: “When is it?”"
-    assert others.startswith("These ask something else and stay open: “Where 3?”, ") and others.endswith(", and 5 more")
+    assert others.startswith("An answer leaves these open: “Where 3?”, ") and others.endswith(", and 5 more")
     assert expert_answers.OpenedQuestion("When?", False, 1).notes("ja") == [expert_answers.READ_THERE.ja]
     long = expert_answers.OpenedQuestion("?", True, 1, tuple(Choice(n, "長" * 900, n < 50) for n in range(99)))
     assert all(len(note) < 1_000 for note in long.notes("ja"))
