@@ -36,8 +36,9 @@ _POLITE = re.compile(
     r"(?:all|everyone|team|there|folks))?[\s,.!:-]*)+"
     r"|^(?:could|can|would|will) (?:you|someone|anyone|somebody|anybody)(?: please)? (?:tell|show|remind) (?:me|us) "
     r"|^(?:does|do) (?:anyone|anybody|someone|you) (?:here )?(?:happen to )?know |^(?:anyone|anybody) knows? "
-    r"|^(?:please )?(?:tell|show|remind) (?:me|us) |^(?:i|we)(?: would| just)? (?:like|want|need|wanted) to know "
-    r"|^(?:i am|i was|i|we are) (?:just )?wonder(?:ing)? |\b(?:please|kindly|thanks|thank you)\b"
+    r"|^(?:please )?(?:tell|show|remind) (?:me|us)[ :,]+|^(?:i|we)(?: would| just)? (?:like|want|need|wanted) to know "
+    r"|^(?:i am|i was|i|we are) (?:just )?wonder(?:ing)? |\b(?:please|kindly|(?:many )?thanks|thank you)\b"
+    r"(?: (?:in advance|so much|very much|a lot))?"
 )
 _WISH = re.compile(r"^(?:i|we)(?: would)? (?:want|like) to ")
 _UPPER = ((re.compile(r"\bIT\b"), "itdepartment"), (re.compile(r"\bUS\b"), "usa"))  # not "it" and "us"

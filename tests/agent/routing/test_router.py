@@ -327,6 +327,8 @@ def test_what_says_or_asks_more_is_no_objection(message: str) -> None:
     [
         "I don't know yet, sorry!",
         "We'll look into it and get back to you",
+        "I'll check and come back",
+        "idk",
         "Still checking...",
         "no idea",
         "わかりません",

@@ -45,6 +45,9 @@ def test_spelling_and_politeness_make_no_difference() -> None:
         ],
     ) == [True, True, True, False, False]
     assert same("How do I reset my PASSWORD?", "hi all, how can I reset my password please")
+    assert same("How do I reset my password?", "Please tell me: how do I reset my password? Many thanks in advance!")
+    for opening in ("教えてください。", "いつもお世話になっております。"):
+        assert same(asked, opening + asked)
 
 
 def test_a_word_nobody_listed_keeps_questions_apart() -> None:
