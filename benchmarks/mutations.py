@@ -1821,8 +1821,38 @@ MUTATIONS = (
     Mutation(
         "what becomes a miss later is in the next digest",
         "bot/unanswered/doubts.py",
-        ("(replace(one.miss, reopened_at=now) for one in found)", "(one.miss for one in found)"),
+        ("(replace(one.miss, reopened_at=max(now, one.miss.asked_at)) for one in found)", "(one.miss for one in found)"),
         (f"{DOUBTS}::test_the_digest_after_it_became_a_miss_has_all_who_asked_before",),
+    ),
+    Mutation(
+        "what a digest makes a miss is in it, and not in the next",
+        "bot/app.py",
+        ("doubts.gather(period.until - timedelta(microseconds=1))", "doubts.gather()"),
+        (f"{DOUBTS}::test_a_digest_that_makes_them_misses_has_them_and_the_next_has_not",),
+    ),
+    Mutation(
+        "what somebody has added is replaced by them or an editor",
+        "bot/knowledge/documents.py",
+        ("if known and not _may_replace(upload, known):", "if False:"),
+        ("tests/bot/knowledge/test_ingestion.py::test_what_somebody_has_added_only_they_or_an_editor_replace",),
+    ),
+    Mutation(
+        "who is no editor replaces nothing of others",
+        "adapters/shared/ingestion.py",
+        ("over=EVERYONE in scopes", "over=True"),
+        ("tests/adapters/discord/test_ingestion.py::test_a_text_that_begins_like_somebody_elses_does_not_take_its_place",),
+    ),
+    Mutation(
+        "what experts have answered is not moved away from them",
+        "bot/knowledge/curation.py",
+        ("    if collection == ANSWERS:\n", "    if False:\n"),
+        ("tests/bot/knowledge/test_curation.py::test_what_experts_have_answered_stays_where_it_can_be_corrected",),
+    ),
+    Mutation(
+        "a list in an answer comes back from a spreadsheet without apostrophes",
+        "retrieval/loaders/tables.py",
+        ("return _GUARD.sub", "return cell or _GUARD.sub"),
+        ("tests/bot/unanswered/test_questions.py::test_what_is_added_from_such_a_file_is_what_was_written",),
     ),
     Mutation(
         "what was brought to a person late is in the next digest",
@@ -2111,7 +2141,7 @@ MUTATIONS = (
     Mutation(
         "teaching: what is open again is in the next digest",
         "bot/store/unanswered.py",
-        ("questions.c.resolved_at.is_(None) & or_(asked, again)", "questions.c.resolved_at.is_(None) & asked"),
+        ("func.coalesce(questions.c.reopened_at, questions.c.asked_at)", "questions.c.asked_at"),
         (f"{ANSWERS}::test_the_next_digest_has_what_is_open_again_however_old",),
     ),
     Mutation(
