@@ -80,6 +80,7 @@ soak: .venv/installed-dev
 	$(BIN)/python -m benchmarks.machines --seconds 3600 --seed $(SEED)
 	$(BIN)/python -m benchmarks.source_faults --seed $(SEED)
 	$(BIN)/python -m benchmarks.leaks --steps 2500 --seed $(SEED)
+	$(BIN)/python -m benchmarks.weeks --seed $(SEED)
 	$(BIN)/python -m benchmarks.website --seed $(SEED)
 	$(foreach clone,$(HISTORIES),$(BIN)/python -m benchmarks.living $(clone) --seed $(SEED) &&) true
 	$(BIN)/python -m pytest -q --workers 4 --long -o faulthandler_timeout=7200 --hypothesis-profile random --hypothesis-seed $(SEED)
