@@ -17,7 +17,7 @@ _MARKERS = 24  # characters of emphasis that are closed and opened again at a cu
 _CUTS = re.compile(
     r"(?:(?P<stop>(?:[。！？｡]+[」』）】〕]*|(?<![.!?])[.!?]+[\"'”’)*_]*(?=\s|\[))(?:[ \t]*\[\^?\d{1,3}\])*)"
     r"|(?P<clause>[、，；：]|[,;:](?=\s))"
-    r"|(?=\s))[ \t\u3000]*(?P<line>\n[ \t]*(?:> ?[ \t]*)*)?"
+    r"|(?=\s))[ \t\u3000]*(?P<line>\n[ \t]*(?:>[ \t]*)*)?"
 )
 _OPENS_BLOCK = re.compile(
     r"(?:\#{1,6}|[-+*]|\d{1,9}[.)])(?:\s|$)|>|`{3}|~{3}|\||=+[ \t]*(?:\n|$)|(?:[-*_][ \t]*){3,}(?:\n|$)|</?[a-z!?]|[ "

@@ -15,7 +15,7 @@ Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "help", "
 _COURTESY: tuple[Kind, ...] = ("farewell", "thanks", "greeting")
 _PING = re.compile(r"<@[^<>]*>|(?<!\w)@\w+")
 _CALLED = re.compile(  # at its beginning everybody, at its end or in a sentence of its own who may like to know
-    r"^(?:@(?:here|channel|everyone)(?!\w)[\s,:、：]*)+|[\s(（]*(?<![a-z])(?:cc|fyi)[:：]?\s*@[^?？。!！]*$",
+    r"^(?:@(?:here|channel|everyone)(?!\w)[\s,:、：]*)+|(?<![\s(（])[\s(（]*(?<![a-z])(?:cc|fyi)[:：]?\s*@[^?？。!！]*$",
     re.IGNORECASE,
 )
 _EMOJI = re.compile(r":[\w+-]+:")  # as Slack writes them: ":bow:", ":+1::skin-tone-3:"

@@ -7,6 +7,7 @@ from timeit import repeat
 
 import pytest
 
+from adapters.discord.rendering.markdown import discord
 from adapters.markdown.events import harmless
 from agent.citations import lines, marks
 from agent.grounding.check import check
@@ -14,7 +15,7 @@ from agent.grounding.entities import names
 from agent.grounding.quantities import facts, figures
 from agent.reflection import parse_draft
 from agent.routing.parts import parts
-from agent.routing.router import objects, route
+from agent.routing.router import objects, question_in, route
 from agent.segmentation import clean
 from bot.logs import Redactor
 from bot.texts import asker_language, in_words
@@ -31,6 +32,9 @@ AT_ONCE = 0.1  # seconds of the processor, for the whole text: too little to be 
         (parts.__wrapped__, "and what x ", 4_000),  # what it remembers takes no time
         (lambda asked: parts.__wrapped__("A. " * len(asked) + asked), "is it? ", 1_000),
         (objects, "no ", 10_000),
+        (question_in, " \n", 5_000),
+        (question_in, "(", 10_000),
+        (lambda quotes: discord(f"{quotes}a\n" * 40), "> ", 18),
         (facts, "1", 10_000),
         (facts, "-", 20_000),
         (facts, "1-", 10_000),

@@ -27,7 +27,7 @@ _JOINED = re.compile(r"(?<!\\)(?:<https?://[^\s<>\\]+>|(`+)(?!`)[^`](?:.*?[^`])?
 _SMALL_PRINT = re.compile(r"(?m)^([ \t]*)-#(?=\s)")
 _BREAK = re.compile(r"(?:\\|[ \t]+)(?=\n)")
 _HTTP = re.compile(r"https?://[^\s<>\\\u200b]+")
-_UNDERLINE = re.compile(r"\n[ \t]*(?:> ?[ \t]*)*(=+|-+)[ \t]*\Z")
+_UNDERLINE = re.compile(r"\n[ \t]*(?:>[ \t]*)*(=+|-+)[ \t]*\Z")
 _RULE = re.compile(r"[ \t]*(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})")
 _QUOTES = re.compile(r"\A[ \t]*(?:>[ \t]?)+")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,20}")
