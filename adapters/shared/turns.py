@@ -56,7 +56,7 @@ class ReadersChanged(PostError):
 
 @dataclass(slots=True)
 class _Running:
-    text: str
+    claimed: Claimed
     task: "asyncio.Task[None] | None" = None
     view: TurnView | None = None
 
@@ -117,9 +117,6 @@ class RunningTurns:
         """Store that a message has new words. It is answered in those, and an answer that it has is replaced, in the
         task that is returned. Not `addressed`: it is no longer for the bot, and not answered any more; an answer that
         it has stays. `known`: only one that was a question before is. Raises StoreError."""
-        running = self._running.get(_key(message))
-        if running is not None and addressed and running.text == message.text:
-            return None
         if not addressed:
             await self.bot.turns.withdraw(message)
             return self.tasks.start(self._retract(message), f"{self.platform}-edit")
@@ -136,26 +133,28 @@ class RunningTurns:
         return None if deleted is None else self.tasks.start(self._take_away(deleted), f"{self.platform}-delete")
 
     async def _retract(self, message: Incoming) -> None:
-        view = await self._end(message)
-        if view is not None:
-            await self._remove(view)
+        ended = await self._end(message)
+        if ended is not None and ended.view is not None:
+            await self._clear(ended.claimed, ended.view)
 
     async def _answer_anew(self, message: Incoming, stranger: bool) -> None:
         running = self._running.get(_key(message))
-        if running is None or running.text != message.text:  # else it was taken up in its new words meanwhile
+        if (
+            running is None or running.claimed.message.text != message.text
+        ):  # else it was taken up in its new words meanwhile
             await self._end(message)
             await self.ask(message, stranger=stranger)
 
     async def _take_away(self, deleted: Claimed) -> None:
-        await self._clear(deleted, await self._end(deleted.message))
+        ended = await self._end(deleted.message)
+        await self._clear(deleted, ended and ended.view)
 
-    async def _end(self, message: Incoming) -> TurnView | None:
-        """End the work on a question that the queue knows to be another, or none; returns what it was shown by."""
+    async def _end(self, message: Incoming) -> _Running | None:
+        """End the work on a question that the queue knows to be another, or none; returns what was ended."""
         running = self._running.get(_key(message))
-        if running is None:
-            return None
-        await running.stop()
-        return running.view
+        if running is not None:
+            await running.stop()
+        return running
 
     async def stop(self, place: Place, thread: str, author: str, *, until: str) -> Stopped:
         """Somebody wants no answer to what they asked in a thread, in messages up to `until`: work on it ends, and the
@@ -190,7 +189,7 @@ class RunningTurns:
         return True
 
     def _begin(self, claimed: Claimed, stranger: bool) -> None:
-        running = _Running(claimed.message.text)
+        running = _Running(claimed)
         self._running[_key(claimed.message)] = running
         running.task = self.tasks.start(self._serve(claimed, stranger, running), f"{self.platform}-turn")
 

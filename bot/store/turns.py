@@ -306,8 +306,8 @@ class TurnStore:
 
     async def amend(self, message: Incoming, *, now: datetime) -> bool:
         """Put new words to a question and take it from whoever works on it. One that is answered is open again, without
-        all that came of it but what was posted, unless it says the same as before or was edited `EDITS` times. Is it
-        open?"""
+        all that came of it but what was posted, unless it was edited `EDITS` times. Is it open? Not because of an edit
+        that says the same as before, but for a question of which nothing is posted: it was none for a while."""
         said = {"text": storable(message.text), "language": message.language}
         new = said | {"state": "waiting", "attempts": 0, "owner": None, "lease_until": now}
 
@@ -316,9 +316,11 @@ class TurnStore:
             row = db.execute(wanted.with_for_update()).first()
             if row is None:
                 return False
-            values = dict(new)
-            if row.state not in ("waiting", "running"):
-                if row.edits >= EDITS or _wording(row.text) == _wording(message.text):
+            values, is_open = dict(new), row.state in ("waiting", "running")
+            if _wording(row.text) == _wording(message.text) and (is_open or db.scalar(select(posted(row.id)))):
+                return False
+            if not is_open:
+                if row.edits >= EDITS:
                     return False
                 forget_answer(db, row.id)
                 take_notices_back(db, row.id, now)
