@@ -388,8 +388,14 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: several servers and none is named",
         "adapters/discord/audience.py",
-        (" if len(here) == 1 and self._client.shard_count in (None, 1) else []\n", "\n"),
+        (" if len(here) == 1 and self._client.shard_count in (None, 1) else None\n", "\n"),
         (f"{DISCORD_RIGHTS}[two servers]",),
+    ),
+    (
+        "Discord: a stranger's server is not the team when the bot is put out of the team's",
+        "adapters/discord/audience.py",
+        (" and self._first in (None, _named(only))", ""),
+        (f"{DISCORD}/test_adapter.py::test_a_bot_put_out_of_the_teams_server_does_not_take_a_strangers_for_it",),
     ),
     (
         "Discord: a private channel is not public",

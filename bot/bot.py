@@ -1,4 +1,4 @@
-"""Eleven services that a platform is given, each the class that does the work."""
+"""Twelve services that a platform is given, each the class that does the work."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from bot.sources.sources import Sources
 from bot.store.audit import Audit
 from bot.store.channel_settings import ChannelSettings
 from bot.store.exclusive import Leases
+from bot.store.homes import Homes
 from bot.store.ingestions import IngestionStore
 from bot.store.notifications import Notices
 from bot.store.outbox import Outbox
@@ -41,6 +42,7 @@ class Bot:
     sources: Sources  # what documents follow, channels of the platform too
     holding: Holding  # what one process of several does at a time
     rates: Rates  # limits of a platform that they keep together
+    homes: Homes  # whose members are the team, where a platform has several workspaces
 
 
 def make_bot(
@@ -71,4 +73,5 @@ def make_bot(
         sources=sources,
         holding=Holding(Leases(data.engine), owner=owner),
         rates=Rates(data.engine),
+        homes=Homes(data.engine),
     )

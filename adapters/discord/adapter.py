@@ -181,6 +181,7 @@ class DiscordAdapter:
         lost: asyncio.Event,
     ) -> None:
         """Until the lease is `lost`."""
+        await until_stored(partial(_remember, context))
         listening = asyncio.create_task(listen(client), name="discord-gateway")
         refused = asyncio.create_task(context.rest.refused.wait(), name="discord-refused")
         ended = asyncio.create_task(lost.wait(), name="discord-lost")
@@ -212,6 +213,7 @@ class DiscordAdapter:
         where = f" in {names[0]}" if len(names) == 1 else f" in {len(names)} servers" if names else ""
         self.who = f"@{client.user.name if client.user else PLATFORM}{where}"
         self.ready.set()
+        await until_stored(partial(_remember, context))
         try:
             await registration.publish(client)
         except (discord.DiscordException, *NETWORK) as error:
@@ -272,8 +274,11 @@ class DiscordAdapter:
         context, servers = self._context, self._servers
         try:
             await servers.look()
+            await context.places.remember(context.bot.homes.team)
         except PostError as error:
             raise ConnectionError(error.code) from None
+        except StoreError as error:
+            raise ConnectionError(str(error)) from None
         return context, servers
 
 
@@ -303,6 +308,8 @@ class _Events:
         started("raw_reaction_remove", self._reaction)
         started("raw_thread_delete", self._thread_gone)
         started("thread_update", self._thread_changed)
+        for moved in ("guild_join", "guild_remove"):
+            started(moved, self._moved)
         for change in ("guild_channel_update", "guild_role_update", "member_update"):
             started(change, self._changed)
 
@@ -524,12 +531,26 @@ class _Events:
         self._context.rest.forgive()
         await until_stored(partial(self._context.bot.sources.channels.look_again, PLATFORM))
 
+    async def _moved(self, guild: discord.Guild) -> None:
+        await until_stored(partial(_remember, self._context))
+
     async def _where(self, channel: int) -> Spot | None:
         try:
             return spot(await place_at(self._context.rest, self._context.client, channel))
         except PostError as error:
             log.warning("a channel could not be looked up: %s", error)
             return None
+
+
+async def _remember(context: DiscordContext) -> None:
+    """Whose members are the team, where none is chosen. Raises StoreError."""
+    other = await context.places.remember(context.bot.homes.team)
+    if other is not None:
+        log.warning(
+            "the bot is in %s alone, which is not the server whose members were the team: only documents for everyone "
+            "are used. If they are the team now, set KOTAE_DISCORD_GUILDS=%d",
+            *(other.name, other.id),
+        )
 
 
 async def _tell_once(context: DiscordContext, message: Incoming) -> None:

@@ -9,7 +9,7 @@ reliability.md R11, R13 and R14; discord-api-docs, topics/permissions.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any
 
 import discord
@@ -29,8 +29,8 @@ _REMEMBERED = 10_000
 
 
 class Places:
-    """`guilds`: whose members are the team; None: of the one server the bot is in. `whole`: set but while only a part
-    of its servers is known."""
+    """`guilds`: whose members are the team; None: of the one server the bot is in, if that is the one it was in first.
+    `whole`: set but while only a part of its servers is known."""
 
     def __init__(
         self,
@@ -45,14 +45,30 @@ class Places:
         self._whole = whole
         self._rest = rest
         self._guilds = None if guilds is None else frozenset(map(int, guilds))
+        self._first: str | None = None  # as `Homes.team` has it
         self._members: dict[tuple[int, int], tuple[float, discord.Member | None]] = {}
 
     def team(self) -> list[discord.Guild]:
         """The servers whose members are the team."""
-        here = list(self._client.guilds)
-        if self._guilds is None:  # where there are several shards there are more servers, told of or not
-            return here if len(here) == 1 and self._client.shard_count in (None, 1) else []
-        return [guild for guild in here if guild.id in self._guilds]
+        if self._guilds is None:
+            only = self._only()
+            return [only] if only is not None and self._first in (None, _named(only)) else []
+        return [guild for guild in self._client.guilds if guild.id in self._guilds]
+
+    def _only(self) -> discord.Guild | None:
+        """Where there are several shards there are more servers, told of or not."""
+        here = self._client.guilds
+        return here[0] if len(here) == 1 and self._client.shard_count in (None, 1) else None
+
+    async def remember(self, first: Callable[[str | None], Awaitable[str | None]]) -> discord.Guild | None:
+        """Where no server is chosen, the `first` that is the only one is the team's for good: whoever else has invited
+        the bot is not the team, when it is put out of that one. Returned is an only server that is another one. Raises
+        what `first` raises."""
+        if self._guilds is not None:
+            return None
+        only = self._only()
+        self._first = self._first or await first(None if only is None else _named(only))
+        return only if only is not None and not self.team() else None
 
     async def audience(self, channel: str, author: str | None = None) -> Audience:
         """The readers of a place, by its channel; `author` writes there. Never raises."""
@@ -164,6 +180,10 @@ class Places:
             self._members.clear()
         self._members[guild.id, person] = (now + MEMBER_SECONDS, member)
         return member
+
+
+def _named(guild: discord.Guild) -> str:
+    return f"{PLATFORM}:{guild.id}"
 
 
 def _role(who: discord.User | discord.Member, permissions: discord.Permissions) -> Role:

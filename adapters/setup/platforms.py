@@ -316,7 +316,8 @@ async def _discord(wizard: Wizard, environ: Mapping[str, str]) -> int:
     wizard.save()
     if bot:
         chosen = wizard.then.get(GUILDS.name, "")
-        terminal.show(discord.team(bot, [part.strip() for part in chosen.split(",") if part.strip()]))
+        guilds = [part.strip() for part in chosen.split(",") if part.strip()]
+        terminal.show(discord.team(bot, guilds, await _known_team(wizard)))
     return wizard.end("kotae run")
 
 
@@ -392,6 +393,15 @@ async def _embed(wizard: Wizard, key: str) -> None:
 def _near(wizard: Wizard) -> dict[str, str]:
     """The host where Gemini is asked."""
     return {name: wizard.now[name] for name in ("GEMINI_BASE_URL", "GEMINI_API_VERSION") if name in wizard.now}
+
+
+async def _known_team(wizard: Wizard) -> str | None:
+    from bot.doctor.data import team
+
+    try:
+        return await team(Settings.model_validate(wizard.then))
+    except SettingsError:  # said by whatever starts next
+        return None
 
 
 async def _indexed(wizard: Wizard) -> int:

@@ -147,7 +147,7 @@ class RunningTurns:
 
     async def _take_away(self, deleted: Claimed) -> None:
         ended = await self._end(deleted.message)
-        await self._clear(deleted, ended and ended.view)
+        await self._clear(deleted, ended.view if ended else None)
 
     async def _end(self, message: Incoming) -> _Running | None:
         """End the work on a question that the queue knows to be another, or none; returns what was ended."""

@@ -176,6 +176,11 @@ async def heard(settings: Settings, platform: str) -> datetime | None:
     return await _looked(settings, lambda engine: Conversations(engine).last_asked(platform))
 
 
+async def team(settings: Settings) -> str | None:
+    """The `platform:workspace` whose members are the team where nobody chose; None: nobody has been yet, or can say."""
+    return None if unbegun(settings.database_url) else await _looked(settings, lambda engine: Homes(engine).team())
+
+
 async def _looked(settings: Settings, look: Callable[[Engine], Awaitable[T | None]]) -> T | None:
     """None when the database has to be put right first; damage is the other check's part."""
     try:

@@ -3,7 +3,7 @@
 import uuid
 from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from bot.store.engine import Store, execute, insert, rows, write
 from bot.store.schema import home
@@ -18,6 +18,15 @@ class Homes(Store):
         """The identity; None before the first start that needed one. Raises StoreError."""
         found = await rows(self._engine, select(home.c.id))
         return str(found[0].id) if found else None
+
+    async def team(self, only: str | None = None) -> str | None:
+        """The `platform:workspace` whose members are the team where nobody has chosen any: the first that was the
+        `only` one. Raises StoreError."""
+        if only is not None:
+            await self.identity()
+            await execute(self._engine, update(home).where(home.c.team.is_(None)).values(team=only))
+        found = await rows(self._engine, select(home.c.team))
+        return found[0].team if found else None
 
     async def become(self, new: str) -> None:
         """Another home from now on. Raises StoreError."""

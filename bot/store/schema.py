@@ -292,6 +292,7 @@ home = Table(
     Column("place", Integer, primary_key=True, autoincrement=False),  # always 1: there is one home in a database
     Column("id", String(32), nullable=False),
     Column("made_at", Moment, nullable=False),
+    Column("team", String(120), nullable=True),  # `platform:workspace`, whose members are the team where nobody chose
 )
 
 # The clock that retention goes by: when it was last believed, and since when it is doubted. One row.

@@ -71,7 +71,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0021"
+HEAD = "0022"
 
 
 def url_of(file: Path) -> str:
@@ -490,6 +490,7 @@ async def fill(url: str) -> None:
     assert await jobs.store("j" * 32, task, "done", owner="me", now=moment, made=made, cost=Cost(1, 400, 60, 20))
     await PairRows(engine).track(Tracked(page.id, 0, page.collection, page.scope, "Q&A: 経費.md.json"))
     await Homes(engine).identity("f" * 32)
+    await Homes(engine).team("discord:1")
     await change(engine, lambda db: db.execute(kept.insert().values(address="m" * 64, data=b"# Leave")))
     await HeldRows(engine).keep([b"# Plan"])
     await ErasedPeople(engine).add("slack", "U9", ["t1"])

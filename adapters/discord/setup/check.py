@@ -16,6 +16,7 @@ from adapters.shared.channels import Named, UnclearError, find
 from bot.config.dotenv import ProbeError, digest_channel
 from bot.config.settings import Settings
 from bot.config.tokens import DISCORD_AT
+from bot.doctor.data import team as known_team
 from bot.doctor.findings import Check, Remark, Subject, fault, fine, warning
 from retrieval.i18n import Text, filled
 
@@ -86,6 +87,18 @@ _WHICH = Text(
 _NAME_THEM = Text(
     en="Set KOTAE_DISCORD_GUILDS in .env to the ids of the servers whose members may read the team's documents.",
     ja="チームの文書を読めるサーバーの ID を .env の KOTAE_DISCORD_GUILDS に設定してください。",
+)
+_ANOTHER_TEAM = Text(
+    en="{bot} is in {guild} alone, but the team were the members of the server {id}: nobody counts as a member of the "
+    "team, and only documents for everyone are used.",
+    ja="{bot} が入っているのは {guild} だけですが、これまでのチームはサーバー {id} のメンバーでした。誰もチームの"
+    "メンバーと見なされず、全員に公開された文書だけで答えます。",
+)
+_IF_THEIRS = Text(
+    en="If its members are the team now, set KOTAE_DISCORD_GUILDS={new} in .env; else invite the bot to the team's "
+    "server again: {url}",
+    ja="今はこのサーバーのメンバーがチームであれば、.env で KOTAE_DISCORD_GUILDS={new} と設定してください。"
+    "そうでなければ、チームのサーバーにもう一度招待してください: {url}",
 )
 _NOT_THERE = Text(
     en="{bot} is not in the server {id} that KOTAE_DISCORD_GUILDS names.",
@@ -286,8 +299,9 @@ def intents(bot: DiscordBot) -> list[Remark]:
     return [fine(_CONTENT_OFF, filled(_SWITCH, id=bot.application))]
 
 
-def team(bot: DiscordBot, chosen: Sequence[str] | None) -> list[Remark]:
-    """Whose members are the team, as product.md §3 has it. `chosen`: KOTAE_DISCORD_GUILDS."""
+def team(bot: DiscordBot, chosen: Sequence[str] | None, known: str | None) -> list[Remark]:
+    """Whose members are the team, as product.md §3 has it. `chosen`: KOTAE_DISCORD_GUILDS; `known`: as
+    `bot.doctor.data.team` has it."""
     if not bot.guilds:
         return [warning(filled(_NO_GUILD, bot=bot.name), filled(_INVITE, url=bot.invite))]
     if chosen:
@@ -297,6 +311,10 @@ def team(bot: DiscordBot, chosen: Sequence[str] | None) -> list[Remark]:
             fine(filled(_GUILD, guild=", ".join(guild.shown for guild in bot.guilds if guild.id in chosen))),
             *_others(bot, chosen),
         ]
+    before = (known or "").removeprefix("discord:")
+    if len(bot.guilds) == 1 and before not in ("", (here := bot.guilds[0]).id):
+        what = filled(_ANOTHER_TEAM, bot=bot.name, guild=here.shown, id=before)
+        return [warning(what, filled(_IF_THEIRS, new=here.id, url=bot.invite))]
     if len(bot.guilds) == 1:
         return [fine(filled(_GUILD, guild=bot.guilds[0].shown))]
     count = f"{LISTED}+" if len(bot.guilds) >= LISTED else str(len(bot.guilds))
@@ -422,7 +440,7 @@ async def look(settings: Settings) -> list[Remark]:
         return [error.remark]
     chosen = settings.discord.guilds
     bot = replace(bot, guilds=(*bot.guilds, *await _unlisted(token, api_url, bot, chosen)))
-    remarks = [connected(bot), *intents(bot), *team(bot, chosen)]
+    remarks = [connected(bot), *intents(bot), *team(bot, chosen, await known_team(settings))]
     ours = [guild for guild in bot.guilds if not chosen or guild.id in chosen][:GUILDS]
     for found in await asyncio.gather(*(rights(token, api_url, bot, guild) for guild in ours)):
         remarks += found

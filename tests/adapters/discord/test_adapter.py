@@ -203,6 +203,46 @@ async def test_the_rights_of_a_channel_decide_what_may_be_read_there(where: str,
             assert here.player.asks[0].reaches_team == (expected != EVERYONE)
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_bot_put_out_of_the_teams_server_does_not_take_a_strangers_for_it(
+    restarted: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with FakeDiscord(limits=False) as discord:
+        discord.world.add_user("mallory", guilds=())
+        other = discord.world.add_guild("Elsewhere").id
+        discord.world.join(discord.person("mallory").id, other)
+        theirs = discord.world.add_channel("lobby", guild=other).id
+
+        async def asks(channel: str, author: str) -> None:
+            asked = await discord.says(channel, author, "@kotae How long do refunds take?")
+            await discord.wait_for(answered(discord, asked))
+
+        async def seen(here: Service) -> list[str]:
+            assert here.adapter._context is not None
+            return [str(guild.id) for guild in here.adapter._context.client.guilds]
+
+        async def loses_the_team() -> None:
+            await discord.invites_the_bot(other)
+            await discord.throws_out_the_bot(GUILD)
+
+        async with bot(discord, tmp_path) as here:
+            await asks(GENERAL, "ann")
+            assert scopes(here) == TEAM
+            await until(here.bot.homes.team)
+            if not restarted:
+                await loses_the_team()
+                await until(lambda: seen(here), lambda found: found == [other])
+                await asks(theirs, "mallory")
+                await asks(discord.dm("mallory"), "mallory")
+                assert scopes(here, 1) == scopes(here, 2) == EVERYONE
+        if restarted:
+            await loses_the_team()
+            async with bot(discord, tmp_path) as here:
+                await asks(theirs, "mallory")
+                assert scopes(here) == EVERYONE
+    assert any(f"set KOTAE_DISCORD_GUILDS={other}" in each.message for each in caplog.records)
+
+
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
 async def test_a_guest_in_a_voice_channel_is_an_outsider_there_and_in_direct_messages(
     when: str, tmp_path: Path

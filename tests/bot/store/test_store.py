@@ -58,6 +58,12 @@ async def test_a_database_has_one_identity_whoever_asks_first(engine: AsyncEngin
     assert len({*given, await homes.known(), await homes.identity("c" * 32)}) == 1 and len(given[0]) == 32
 
 
+async def test_the_first_that_is_alone_is_the_team_for_good(engine: AsyncEngine) -> None:
+    homes = Homes(engine)
+    assert await homes.team() is None
+    assert await homes.team("discord:1") == await homes.team("discord:2") == await homes.team() == "discord:1"
+
+
 # -- documents, collections, generations ----------------------------------------------------------------------------
 
 

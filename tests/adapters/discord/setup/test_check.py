@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,7 +15,10 @@ from adapters.discord.setup import check
 from bot.config.settings import Settings
 from bot.doctor.findings import Finding, Remark
 from bot.doctor.run import examine
+from bot.store.engine import connect
+from bot.store.homes import Homes
 from tests.adapters.discord.program import named
+from tests.bot import databases
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, FakeDiscord
 from tests.fakes.discord_world import FORUM
 
@@ -156,6 +160,20 @@ async def test_a_bot_in_no_server_is_given_its_invitation() -> None:
 async def test_several_servers_and_none_chosen() -> None:
     async with discord(guilds=TWO) as server:
         expect(await found(server.url), "warning", "Harbour (7), Town (8)", "KOTAE_DISCORD_GUILDS", "誰も")
+
+
+async def test_a_server_that_is_not_the_one_whose_members_were_the_team(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    databases.made(home / "kotae.db")
+    engine = connect(f"sqlite+aiosqlite:///{home / 'kotae.db'}")
+    await Homes(engine).team("discord:8")
+    await engine.dispose()
+    said = ("Harbour (7) alone", "server 8", "KOTAE_DISCORD_GUILDS=7", check.invite(ID), "誰も")
+    async with discord() as server:
+        expect(await found(server.url, KOTAE_HOME=str(home)), "warning", *said)
+        chosen = await found(server.url, KOTAE_HOME=str(home), KOTAE_DISCORD_GUILDS="7")
+    assert {finding.level for finding in chosen} == {"ok"}
 
 
 async def test_several_servers_of_which_one_is_the_team() -> None:
