@@ -3027,6 +3027,18 @@ MUTATIONS = (
     ),
     # Slack: who reads along, and who may do what
     Mutation(
+        "Slack: a member who is made a guest is one at once",
+        "adapters/slack/adapter.py",
+        ("                    slack.changed(account)\n", "                    pass\n"),
+        (f"{SLACK}/test_adapter.py::test_a_member_who_is_made_a_guest_is_one_at_once",),
+    ),
+    Mutation(
+        "Slack: whoever reads along and is made a guest is one at once",
+        "adapters/slack/transport/directory.py",
+        ("account if one[\"id\"] == account[\"id\"] else one for one", "one for one"),
+        (f"{SLACK}/test_adapter.py::test_a_member_who_is_made_a_guest_is_one_at_once",),
+    ),
+    Mutation(
         "Slack: who has left the workspace may do nothing",
         "adapters/slack/audience.py",
         ('return "outsider" if found.get("deleted") else', "return"),

@@ -241,6 +241,9 @@ class SlackAdapter:
                 around.came(event)
                 if str(event.get("subtype") or "").startswith(("channel_", "group_")):  # such as of its opening
                     slack.ask_anew(str(event.get("channel")))
+                account = event.get("user") if event.get("type") == "user_change" else None
+                if isinstance(account, dict) and account.get("id"):
+                    slack.changed(account)
 
             async def take() -> None:
                 await _stir(context, event, us)

@@ -227,6 +227,12 @@ class FakeSlack:
         text = f"<@{user}> has joined the channel"
         self._announce(place, told | {"text": text, "ts": ts, "event_ts": ts, "channel_type": place.type})
 
+    async def becomes(self, user: str, kind: Literal["member", "guest"]) -> None:
+        """An admin makes somebody a guest, or a member again. Source: docs.slack.dev, events, user_change."""
+        self.world.users[user].kind = kind
+        told = self.world.users[user].as_json()
+        self._announce(None, {"type": "user_change", "user": told, "event_ts": self.world.new_ts()})
+
     async def converts(self, channel: str, kind: Literal["public", "private"], user: str = "U1") -> None:
         """Makes a private channel public, or the other way. Source: docs.slack.dev, events, channel_convert_to_public."""
         place = self._place(channel)

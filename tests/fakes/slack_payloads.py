@@ -148,6 +148,7 @@ _SCOPES = {
     "agent_session_stopped": "chat:write",
     "agent_session_title_changed": "chat:write",
     "member_joined_channel": "channels:read",
+    "user_change": "users:read",
 }
 
 

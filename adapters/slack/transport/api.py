@@ -388,13 +388,17 @@ class SlackApi:
     # -- people and places ------------------------------------------------------------------------------------------
 
     async def user(self, id: str) -> Json:
-        """users.info with the locale, at most 10 minutes old."""
+        """users.info with the locale, at most 10 minutes old; anew after `changed`."""
         return await self._people.user.get(id)
 
     async def users(self, *, first: bool = False) -> list[Json]:
         """Everybody in the workspace, deactivated accounts too, at most 10 minutes old; nobody where they are more than
         30,000. `first`: a thousand of them in one call, which is everybody in most workspaces."""
         return await self._people.users.get(FIRST if first else ALL)
+
+    def changed(self, account: Json) -> None:
+        """Slack tells of an account as it is now: a member may have become a guest (R14)."""
+        self._people.changed(account)
 
     async def channel(self, id: str) -> Json:
         """conversations.info, at most a minute old."""

@@ -44,6 +44,10 @@ class Cached(Generic[V]):
             self._old.add(old)
             old.add_done_callback(self._old.discard)
 
+    @property
+    def values(self) -> list[V]:
+        return [value for _, value in self._known.values()]
+
     async def close(self) -> None:
         await stopped(*self._under_way.values(), *self._old)
 
@@ -92,6 +96,12 @@ class Directory:
     async def close(self) -> None:
         for cached in (self.user, self.users, self.channel, self.members):
             await cached.close()
+
+    def changed(self, account: Json) -> None:
+        """Slack tells of an account as it is now."""
+        self.user.forget(str(account["id"]))
+        for listed in self.users.values:
+            listed[:] = [account if one["id"] == account["id"] else one for one in listed]
 
     async def _members(self, channel: str) -> list[str]:
         return await self._all("conversations.members", {"channel": channel})

@@ -160,6 +160,28 @@ async def test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read(w
         assert {scope for scope in here.player.readers[0].scopes if not scope.startswith("thread:")} == EVERYONE
 
 
+@pytest.mark.parametrize("channel", ["C1", "D1"])
+async def test_a_member_who_is_made_a_guest_is_one_at_once(channel: str, tmp_path: Path) -> None:
+    """Also for those who read along, whose accounts are known from before."""
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path) as here:
+        slack.world.add_user("U7", "kim")
+        slack.world.channels["C1"].members.add("U7")
+        place, author = (slack.dm("U7"), "U7") if channel == "D1" else ("C1", "U1")
+
+        async def read(turn: int) -> set[str]:
+            asked = await slack.says(place, author, "@kotae How long do refunds take?")
+            await slack.wait_for(answered(slack, asked))
+            return {scope for scope in here.player.readers[turn].scopes if not scope.startswith(("thread:", "place:"))}
+
+        assert await read(0) == TEAM
+        await slack.becomes("U7", "guest")
+        await slack.wait_for_idle()
+        assert await read(1) == EVERYONE
+        await slack.becomes("U7", "member")
+        await slack.wait_for_idle()
+        assert await read(2) == TEAM
+
+
 async def test_a_colleague_whom_an_organisation_lists_reads_what_the_team_may(tmp_path: Path) -> None:
     async with FakeSlack() as slack, bot(slack, tmp_path) as here:
         slack.world.add_user("W1", "kim", team="", teams=(OTHER_TEAM, slack_world.TEAM))

@@ -23,6 +23,7 @@ SCOPES = {
     "reaction_removed": "reactions:read",
     "app_home_opened": "",
     "agent_session_stopped": "chat:write",
+    "user_change": "users:read",
 }
 """What each event needs; Slack adds it with the event."""
 
