@@ -86,7 +86,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: what a process left is taken up",
         "adapters/shared/recovery.py",
-        ("            await questions()\n", ""),
+        ("        await questions()\n", ""),
         (f"{DISCORD}/test_recovery.py::test_a_question_that_was_claimed_and_given_back_is_answered",),
     ),
     (

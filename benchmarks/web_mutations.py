@@ -243,7 +243,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: what a process left is taken up",
         "adapters/shared/recovery.py",
-        ("            await questions()\n", ""),
+        ("        await questions()\n", ""),
         (f"{WEB}/channel/test_adapter.py::test_what_a_process_left_goes_on_when_it_is_back",),
     ),
     (

@@ -56,14 +56,14 @@ class Places:
         return [guild for guild in self._client.guilds if guild.id in self._guilds]
 
     def _only(self) -> discord.Guild | None:
-        """Where there are several shards there are more servers, told of or not."""
+        """The one server; None: there are others, told of or not, as where there are several shards."""
         here = self._client.guilds
         return here[0] if len(here) == 1 and self._client.shard_count in (None, 1) else None
 
     async def remember(self, first: Callable[[str | None], Awaitable[str | None]]) -> discord.Guild | None:
-        """Where no server is chosen, the `first` that is the only one is the team's for good: whoever else has invited
-        the bot is not the team, when it is put out of that one. Returned is an only server that is another one. Raises
-        what `first` raises."""
+        """Keep the `first` server that is the only one as the team's, for good, where none is chosen: whoever else has
+        invited the bot is not the team when it is put out of that one. Returned is an only server that is another one.
+        Raises what `first` raises."""
         if self._guilds is not None:
             return None
         only = self._only()

@@ -6,6 +6,7 @@ checked twice: by its looks, and by asking the platform; nothing is written befo
 
 import os
 import sys
+import unicodedata
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -177,7 +178,7 @@ class Wizard:
         """An answer to a question of yes or no; for when `asks`."""
         assert self.terminal.read is not None
         said = self.terminal.read(f"{question.to(self.terminal.language)} [{'y' if default else 'n'}]", False).strip()
-        return said.lower().startswith(("y", "は")) if said else default
+        return unicodedata.normalize("NFKC", said).lower().startswith(("y", "は")) if said else default
 
     @property
     def then(self) -> dict[str, str]:
