@@ -10,6 +10,7 @@ from typing import Literal
 
 import discord
 
+from agent.routing.router import uncalled
 from bot.types import UNKNOWN, Incoming, Place
 from retrieval.loaders.sanitize import clean_line
 
@@ -141,7 +142,7 @@ def incoming(message: discord.Message, where: Spot, me: int) -> Incoming:
         thread=where.thread or str(message.id),
         message=str(message.id),
         author=str(message.author.id),
-        text=words(message, me, direct=direct),
+        text=uncalled(words(message, me, direct=direct), [role.name for role in message.role_mentions]),
         audience=UNKNOWN,
         link=link(where.place.workspace, str(message.channel.id), str(message.id)),
         direct=direct,

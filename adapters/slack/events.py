@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from agent.routing.router import uncalled
 from bot.types import UNKNOWN, Incoming, Place
 
 PLATFORM = "slack"
@@ -17,6 +18,7 @@ POSTED_TO = "/slack/events"  # events, gestures and commands over HTTP: one addr
 
 _SPOKEN = (None, "file_share", "thread_broadcast", "me_message")  # subtypes of what a person says
 _LABELLED = re.compile(r"<([@#!]|(?:https?|mailto|tel):)([^<>|]*)(?:\|([^<>]*))?>")
+_GROUP = re.compile(r"<!subteam\^[^<>]*>")
 _UP = frozenset({"+1", "thumbsup"})
 _DOWN = frozenset({"-1", "thumbsdown"})
 CHECKS = frozenset({"white_check_mark", "heavy_check_mark", "ballot_box_with_check"})
@@ -142,7 +144,9 @@ def incoming(event: Mapping[str, Any], us: Us) -> Incoming:
         thread=_id(event.get("thread_ts") or ts),
         message=ts,
         author=_id(event["user"]),
-        text=words(event, us.user),
+        text=uncalled(
+            words(event, us.user), [readable(one)[1:] for one in _GROUP.findall(str(event.get("text") or ""))]
+        ),
         audience=UNKNOWN,
     )
 

@@ -3,12 +3,13 @@ is searched."""
 
 import re
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from agent.routing.calculator import Computed, compute
 from agent.routing.patterns import words
-from retrieval.text import normalise, sentences
+from retrieval.text import language_of, normalise, sentences
 
 Kind = Literal["team", "greeting", "thanks", "farewell", "arithmetic", "help", "empty"]
 
@@ -18,6 +19,7 @@ _CALLED = re.compile(  # at its beginning everybody, at its end or in a sentence
     r"^(?:@(?:here|channel|everyone)(?!\w)[\s,:、：]*)+|(?<![\s(（])[\s(（]*(?<![a-z])(?:cc|fyi)[:：]?\s*@[^?？。!！]*$",
     re.IGNORECASE,
 )
+_ABOUT = re.compile(r"[のはがをにとへも]|って|から|より|まで|さん")  # what it follows is asked about
 _EMOJI = re.compile(r":[\w+-]+:")  # as Slack writes them: ":bow:", ":+1::skin-tone-3:"
 _NO_WORD = re.compile(r"[\W_]*")
 _MARK = re.compile(r".\s*[,、。!?.~〜…]+|[,、。!?]")  # from the last character of what it sets off
@@ -96,6 +98,18 @@ def question_in(message: str) -> str:
         return message
     first = _opened(kept[0])
     return message if [first, *kept[1:]] == said else " ".join((first, *kept[1:]))
+
+
+def uncalled(message: str, groups: Collection[str]) -> str:
+    """Without the `groups`, by their names, that are called in front to look at it: 「@hr 申請フォームはどこ？」. As it
+    is where one of them is what it asks about: 「@hr の連絡先は？」, "@hr handles what?"."""
+    names = "|".join(map(re.escape, set(groups)))
+    called = re.match(rf"(?:@(?:{names})[\s,:、：]+)+", message) if groups else None
+    rest = message[called.end() :] if called else ""
+    if not rest:
+        return message
+    asks = not _ABOUT.match(rest) if language_of(rest) == "ja" else begins_asking(rest)
+    return rest if asks else message
 
 
 def asked_in(message: str) -> tuple[str, str]:

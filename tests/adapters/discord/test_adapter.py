@@ -284,6 +284,15 @@ async def test_the_role_of_the_bot_addresses_it_and_a_reply_to_an_answer_does(tm
         await discord.wait_for(lambda: len(finals(discord, asked)) == 2)
 
 
+async def test_a_role_that_is_called_in_front_of_a_question_is_not_what_it_asks(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        role = discord.world.add_role("HR Team").id
+        async with bot(discord, tmp_path) as here:
+            asked = await discord.says("general", "ann", f"<@BOT> <@&{role}> 申請フォームはどこ？")
+            await discord.wait_for(answered(discord, asked))
+        assert [ask.question for ask in here.player.asks] == ["申請フォームはどこ？"]
+
+
 async def test_what_is_not_for_the_bot_is_left_alone(tmp_path: Path) -> None:
     async with FakeDiscord() as discord, bot(discord, tmp_path) as here:
         robot = discord.world.add_user("robot", bot=True)

@@ -49,6 +49,14 @@ def test_both_events_of_one_mention_are_the_same_question() -> None:
     assert first.message.audience.visibility == "unknown"  # nothing in an event says who reads the channel
 
 
+def test_a_group_that_is_called_in_front_is_not_what_is_asked() -> None:
+    for called, asked in (("<!subteam^S1|@hr_team>", "申請フォームはどこ？"), ("<!subteam^S1>", "Where is it?")):
+        found = seen(mention(text=f"<@{US.user}> {called} {asked}"), US)
+        assert isinstance(found, Asked) and found.message.text == asked
+    about = seen(mention(text=f"<@{US.user}> <!subteam^S1|@hr_team> の連絡先は？"), US)
+    assert isinstance(about, Asked) and about.message.text == "@hr_team の連絡先は？"
+
+
 def test_a_mention_in_a_thread_belongs_to_the_thread() -> None:
     asked = seen(mention(thread_ts="0.9"), US)
     assert isinstance(asked, Asked) and asked.message.thread == "0.9"

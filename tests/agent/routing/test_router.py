@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.routing.router import approves, asked_in, computed, objects, puts_off, question_in, requests, route
+from agent.routing.router import approves, asked_in, computed, objects, puts_off, question_in, requests, route, uncalled
 
 
 @pytest.mark.parametrize(
@@ -356,3 +356,22 @@ def test_what_puts_an_answer_off(message: str) -> None:
 )
 def test_what_says_more_puts_nothing_off(message: str) -> None:
     assert not puts_off(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("@hr_team 申請フォームはどこ？", "申請フォームはどこ？"),
+        ("@HR Team、VPNの申請は？", "VPNの申請は？"),
+        ("@hr_team @HR Team: where is the form?", "where is the form?"),
+        ("@hr_team の連絡先は？", None),
+        ("@hr_team handles what?", None),
+        ("@hr_teams どこ？", None),
+        ("申請フォームは @hr_team ですか？", None),
+        ("@hr_team ", None),
+        ("@hr_team " * 3_000 + "どこ？", "どこ？"),
+    ],
+)
+def test_a_group_that_is_called_in_front_is_not_what_is_asked(message: str, question: str | None) -> None:
+    assert uncalled(message, ["hr_team", "HR Team"]) == (question or message)
+    assert uncalled(message, ()) == message
