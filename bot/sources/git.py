@@ -341,9 +341,10 @@ class _Git:
             config.append(("http.curloptResolve", f"{host}:{port}:{address}"))
             known_as = host if port == 22 else f"[{host}]:{port}"  # in ssh's known_hosts
             fixed["GIT_SSH_COMMAND"] += f" -o HostName={quoted(address)} -o HostKeyAlias={quoted(known_as)}"
-        if host is not None and (token := self.access.tokens.get(host)) and self.location.startswith("https://"):
+        token = self.access.tokens.get(f"{host}:{port}") or self.access.tokens.get(host or "")
+        if token and self.location.startswith("https://"):
             secret = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-            config.append((f"http.https://{host}/.extraHeader", f"Authorization: Basic {secret}"))
+            config.append((f"http.https://{host}:{port}/.extraHeader", f"Authorization: Basic {secret}"))
         numbered = {"GIT_CONFIG_COUNT": str(len(config))}
         for at, (key, value) in enumerate(config):
             numbered |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
@@ -472,13 +473,14 @@ def web_address(location: str, branch: str) -> str | None:
     if parts.scheme not in ("https", "ssh") or not parts.hostname:
         return None
     host, path = parts.hostname, quote(parts.path.strip("/").removesuffix(".git"), safe="/%")
+    address = f"https://{parts.netloc if parts.scheme == 'https' else host}/{path}"  # the port of ssh is not the pages'
     branch = quote(branch)
     if "/_git/" in path:  # Azure DevOps
-        return f"https://{host}/{path}?version=GB{branch}&path=/"
+        return f"{address}?version=GB{branch}&path=/"
     if host == "bitbucket.org":
-        return f"https://{host}/{path}/src/{branch}/"
+        return f"{address}/src/{branch}/"
     if "gitlab" in host:
-        return f"https://{host}/{path}/-/blob/{branch}/"
+        return f"{address}/-/blob/{branch}/"
     if host in ("codeberg.org", "gitea.com") or "gitea" in host or "forgejo" in host:
-        return f"https://{host}/{path}/src/branch/{branch}/"
-    return f"https://{host}/{path}/blob/{branch}/"
+        return f"{address}/src/branch/{branch}/"
+    return f"{address}/blob/{branch}/"

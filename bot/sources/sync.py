@@ -267,7 +267,7 @@ class Sync:
         pages = await self.store.pages(self.source.id) if refs else {}
         kept = {pages[ref].document for ref in pages.keys() - refs}
         had = {ref: document for ref in refs if (document := known[ref].document) is not None and document not in kept}
-        all_of_them = sum(page.document is not None for page in known.values()) if self._by_page else len(known)
+        all_of_them = sum(page.document is not None for page in known.values())  # what is refused is in none
         many = len(had) > max(MANY_GONE, SHARE_GONE * all_of_them) or (len(had) == all_of_them > 1)
         if self.gone == "keep":
             for document in had.values():

@@ -1,6 +1,7 @@
 """A base that follows its sources, deletions included, and never wrecks itself doing so. Source: sources.md §2."""
 
 import asyncio
+import base64
 import hashlib
 import os
 import random
@@ -221,6 +222,31 @@ async def test_what_is_reached_by_ssh_is_the_address_that_was_looked_at(
 
 
 @pytest.mark.parametrize(
+    ("location", "tokens", "sent"),
+    [
+        ("https://134744072/team/wiki", {"134744072": "abc"}, "abc"),
+        ("https://134744072:8443/team/wiki", {"134744072": "abc"}, "abc"),
+        ("https://134744072:8443/team/wiki", {"134744072": "abc", "134744072:8443": "def"}, "def"),
+        ("https://134744072:8443/team/wiki", {"134744072:9443": "def"}, ""),
+    ],
+)
+async def test_a_host_is_sent_its_token_at_any_port(
+    home: Home, monkeypatch: pytest.MonkeyPatch, location: str, tokens: Mapping[str, str], sent: str
+) -> None:
+    """What git would send there, by its own word."""
+    program, said = home.folder / "bin" / "git", home.folder / "said"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{shutil.which('git')} config --get-urlmatch http.extraHeader {location} >{said}\nexit 1")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    source = GitSource(location, PageFilter(), branch="", mirror=home.folder / "m.git", access=GitAccess(tokens))
+    with pytest.raises(SourceError):
+        await source.look(None, {}).__aenter__()
+    secret = base64.b64encode(f"x-access-token:{sent}".encode()).decode()
+    assert said.read_text() == (f"Authorization: Basic {secret}\n" if sent else "")
+
+
+@pytest.mark.parametrize(
     ("status", "said"), [(401, "KOTAE_GIT_TOKENS"), (403, "KOTAE_GIT_TOKENS"), (301, "new address"), (503, "503")]
 )
 async def test_a_host_that_refuses_or_sends_elsewhere_is_said_with_what_to_do(
@@ -386,6 +412,16 @@ async def test_many_that_are_gone_at_once_wait_for_a_word(home: Home, kind: str)
     assert len(await home.names()) == 19
     (status,) = await home.sources.listed(READERS)
     assert (status.source.state, status.source.gone) == ("on", 0)
+
+
+@BOTH
+async def test_an_emptied_source_waits_for_a_word_though_some_of_it_was_refused(home: Home, kind: str) -> None:
+    tree = home.tree(kind)
+    tree.write(**pages(3), old_doc="An old document.")
+    assert len((await home.follow(tree)).refused) == 1
+    tree.write(page0_md=None, page1_md=None, page2_md=None, old_doc=None)
+    report = await home.sync()
+    assert (report.gone, report.removed, len(await home.names())) == (3, 0, 3)
 
 
 @BOTH
@@ -932,6 +968,8 @@ async def test_a_file_that_is_too_long_is_refused_unread_and_the_others_are_foll
     [
         ("git@github.com:o/r.git", "https://github.com/o/r/blob/a%232/"),
         ("https://gitlab.example/g/r", "https://gitlab.example/g/r/-/blob/a%232/"),
+        ("https://gitlab.example:8443/g/r", "https://gitlab.example:8443/g/r/-/blob/a%232/"),
+        ("ssh://git@gitlab.example:2222/g/r", "https://gitlab.example/g/r/-/blob/a%232/"),
         ("https://codeberg.org/o/r.git", "https://codeberg.org/o/r/src/branch/a%232/"),
         ("https://dev.azure.com/o/My%20Wiki/_git/r", "https://dev.azure.com/o/My%20Wiki/_git/r?version=GBa%232&path=/"),
     ],
