@@ -8,12 +8,12 @@ from itertools import pairwise
 from retrieval.loaders.dates import stated
 from retrieval.text import HTML_BLOCKS, HTML_TAGS
 
-_YAML = re.compile(r"\A---[ \t]*\n(?P<body>(?:[\w-][^\n]*:.*\n|[ \t#\-].*\n|\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_YAML = re.compile(r"\A---[ \t]*\n(?P<body>(?:\w[^\n:]*:.*\n|[ \t#\-].*\n|\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(?P<body>(?:.*\n)*?)\+\+\+[ \t]*(?:\n|\Z)")
 _TITLE = re.compile(r"^title\s*[:=]\s*(?P<title>.+?)\s*$", re.MULTILINE | re.IGNORECASE)
 _FIELD = re.compile(r"^(\w[\w .-]*?)[\"']?\s*[:=]\s*(\S.*)$", re.MULTILINE)
 _HEADING = re.compile(
-    r"^ {0,3}#{1,6}[ \t]+(?P<atx>.*?)[ \t]*#*[ \t]*$|^(?P<setext>[^\s#>|`*+-].*)\n(?:=+|-{3,})[ \t]*$", re.M
+    r"^ {0,3}#{1,6}[ \t]+(?P<atx>.*?)[ \t]*(?:#+[ \t]*)?$|^(?P<setext>[^\s#>|`*+-].*)\n(?:=+|-{3,})[ \t]*$", re.M
 )
 _CODE = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*\n)*?(?:[ \t]*(?P=fence)[`~]*[ "

@@ -13,7 +13,7 @@ from retrieval.types import QAPair
 
 _QUESTION = frozenset({"question", "questions", "q", "質問", "ご質問", "質問文", "質問内容", "問", "問い"})
 _ANSWER = frozenset({"answer", "answers", "a", "回答", "ご回答", "回答文", "回答内容", "答", "答え"})
-_NUMBER = re.compile(r"[-+(]?[¥$€£]?[\d.,/:%\- ]*\d[\d.,/:%\- ]*[%円)]?")
+_NUMBER = re.compile(r"[-+(]?[¥$€£]?[.,/:%\- ]*\d[\d.,/:%\- ]*[%円)]?")
 _LETTER = re.compile(r"[^\W\d_]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)\s*(?:\d{1,2}|元))年\s*\d{1,2}月\s*\d{1,2}日")

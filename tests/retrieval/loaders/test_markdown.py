@@ -1,6 +1,7 @@
 """Markdown and web pages keep what their readers see and lose the rest."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,16 @@ def test_markdown_keeps_its_words(raw: str, read: str) -> None:
 )
 def test_code_stays_as_it_is(code: str) -> None:
     assert tidy(f"text\n\n{code}") == f"text\n\n{code}"
+
+
+def test_a_page_that_begins_with_a_line_and_times_has_no_front_matter_and_is_read_at_once() -> None:
+    """Each of these lines may be a field of front matter in several ways, and no line ends it."""
+    agenda = "---\n" + "".join(f"09:{minute:02}:00 受付: 担当{minute}\n" for minute in range(16)) + "本日の予定\n"
+    heading = f"# 受付{' ' * 700}担当\n"
+    begun = time.process_time()
+    assert front_matter(agenda) == ("", "", agenda)
+    assert first_heading(heading) == plain(heading[2:])
+    assert time.process_time() - begun < 1
 
 
 def test_headings_are_found_outside_code() -> None:

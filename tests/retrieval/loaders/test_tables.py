@@ -4,6 +4,7 @@ import datetime
 import io
 import json
 import re
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 
@@ -35,6 +36,13 @@ def test_each_row_says_what_its_values_mean() -> None:
     assert table("名前,年齢,住所\n佐藤太郎,30,東京\n三木英子,,大阪\n").markdown == (
         "- 名前: 佐藤太郎, 年齢: 30, 住所: 東京\n- 名前: 三木英子, 住所: 大阪"
     )
+
+
+def test_a_long_list_of_numbers_in_a_cell_is_read_at_once() -> None:
+    numbers = ", ".join(map(str, range(1_000, 3_000))) + " ほか"
+    begun = time.process_time()
+    assert write_rows([["番号", numbers], ["備考", "なし"]]).markdown == f"- 番号, {numbers}\n- 備考, なし"
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
