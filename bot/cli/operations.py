@@ -200,26 +200,25 @@ class Operations(ReadOperations):
 
         new = NewSource(kind, location, name, collection, scope, every, branch, folder, globs)
         added = await self._app.sources.add(_TERMINAL, new)
-        readers = Readers(self._app.readers.scopes | {added.scope})  # a channel's may be only for those who read it
-        return views.source_json(await self._app.sources.get(added.name, readers), self._language)
+        return views.source_json(await self._app.sources.get(added.name, None), self._language)
 
     async def sync_source(self, name: str) -> Json:
         """Look at a source now, and say what has become of its pages."""
-        report = await self._app.sources.sync(_TERMINAL, name, self._app.readers)
-        source = (await self._app.sources.get(name, self._app.readers)).source
+        report = await self._app.sources.sync(_TERMINAL, name, None)
+        source = (await self._app.sources.get(name, None)).source
         return views.sync_json(source, report, self._language)
 
     async def pause_source(self, name: str) -> Json:
-        await self._app.sources.pause(_TERMINAL, name, self._app.readers)
+        await self._app.sources.pause(_TERMINAL, name, None)
         return {}
 
     async def resume_source(self, name: str, gone: Literal["forget", "keep", ""] = "") -> Json:
-        await self._app.sources.resume(_TERMINAL, name, self._app.readers, gone)
+        await self._app.sources.resume(_TERMINAL, name, None, gone)
         return {}
 
     async def remove_source(self, name: str, keep: bool = False) -> Json:
         """Follow a source no more; its documents are forgotten, or stay."""
-        documents = await self._app.sources.remove(_TERMINAL, name, self._app.readers, keep=keep)
+        documents = await self._app.sources.remove(_TERMINAL, name, None, keep=keep)
         return {"documents": documents, "kept": keep}
 
     async def tokens(self) -> Json:

@@ -104,8 +104,9 @@ def add(
             USAGE,
         )
     where = readable(location)
-    if kind == "folder":
-        where = str(path_of(os.path.expanduser(where)).absolute())  # noqa: PTH111 (the bot may run elsewhere)
+    path = os.path.expanduser(where)  # noqa: PTH111 (raises nothing)
+    if kind == "folder" or (kind == "git" and os.path.isdir(path)):  # noqa: PTH112 (raises nothing)
+        where = str(path_of(path).absolute())  # the bot may run elsewhere
 
     async def work(home: "Operations | Owner") -> int:
         from bot.cli.remote import Owner

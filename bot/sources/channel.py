@@ -10,7 +10,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from bot.access import default_scope, role, scope_of
@@ -164,12 +164,12 @@ def _counts(one: Said, left_out: Collection[str]) -> bool:
     return one.author is not None and one.author.role != "outsider" and one.author.full_id not in left_out
 
 
-def written(thread: Thread, said: Sequence[Said], channel: str, hidden: Redactor) -> bytes:
+def written(thread: Thread, said: Sequence[Said], channel: str, hidden: Redactor, zone: tzinfo) -> bytes:
     """A thread in Markdown: its title, or the first message's where it has none or whoever gave it is left out; then
-    who `said` what and when, without secrets."""
+    who `said` what and on which day of the team's, without secrets."""
     given = thread.title if said[0].id == thread.root else ""
     title = shortened(" ".join(hidden(given or said[0].text).split()).lstrip("#>*- "), _TITLE) or channel
-    parts = [f"**{one.name}** ({one.at:%Y-%m-%d}):\n\n{hidden(one.text)}" for one in said]
+    parts = [f"**{one.name}** ({one.at.astimezone(zone):%Y-%m-%d}):\n\n{hidden(one.text)}" for one in said]
     return "\n\n".join((f"# {title}", *parts)).encode()
 
 
@@ -275,10 +275,10 @@ class ChannelSource:
         part, again = settled(thread, left_out, self._channels.clock(), self._channels.is_editor)
         if not part:
             return Fetched(None, version="", again=again)
-        last = part[-1].at.astimezone(UTC)
+        last, zone = part[-1].at.astimezone(UTC), self._channels.zone
         return Fetched(
-            written(thread, part, self._here.name, self._channels.hidden),
-            last.date().isoformat(),
+            written(thread, part, self._here.name, self._channels.hidden, zone),
+            last.astimezone(zone).date().isoformat(),
             said_in=self._here.name,
             people=tuple(sorted({one.author.full_id for one in part if one.author is not None})),
             version=last.isoformat(),
@@ -300,6 +300,7 @@ class FollowedChannels:
         self.clock = clock
         self.at_once = AT_ONCE
         self.hidden = Redactor(settings.secrets())
+        self.zone = settings.timezone
         self._settings = settings
         self._stirred = stirred
         self._histories: dict[str, tuple[ChannelHistory, asyncio.Event]] = {}

@@ -26,7 +26,7 @@ from bot.sources.base import (
     shown,
 )
 from bot.store.followed import FollowedPage
-from retrieval.i18n import Text
+from retrieval.i18n import Text, os_reason
 from retrieval.loaders.local_files import LocalFile, NotReadError
 
 NO_FOLDER = Text(en="The folder {path} is not there.", ja="フォルダー {path} がありません。")
@@ -51,7 +51,11 @@ class FolderSource:
         yield await asyncio.to_thread(self._listed, known)
 
     def _listed(self, known: Mapping[str, FollowedPage]) -> Listing:
-        if not self._path.is_dir():
+        try:
+            there = self._path.is_dir()
+        except OSError as error:  # of a folder above it
+            raise SourceError(_UNREADABLE, path=str(self._path), why=os_reason(error)) from error
+        if not there:
             raise SourceError(NO_FOLDER, path=str(self._path))
         found: dict[str, LocalFile] = {}
         pages: dict[str, SourcePage] = {}

@@ -36,6 +36,7 @@ from bot.store.followed import FollowedSource, FollowedSources, SourceKind, Sour
 from bot.types import Actor, Place
 from bot.waiting import again_and_again, beside, sleep_unless, stopped, until_stored
 from retrieval.i18n import Text, TextError
+from retrieval.loaders.sanitize import clean_line
 from retrieval.types import TEAM, RAGToolError, Readers
 
 log = logging.getLogger(__name__)
@@ -103,7 +104,8 @@ class SourceStatus:
 
 
 class Sources:
-    """All raise StoreError, and RAGToolError for what cannot be done."""
+    """All raise StoreError, and RAGToolError for what cannot be done. `readers` None: of whoever has the home, who may
+    name any source."""
 
     def __init__(
         self,
@@ -132,7 +134,7 @@ class Sources:
         """The sources of documents that these readers may read, by name."""
         return [await self._status(source) for source in await self._store.listed(readers.scopes)]
 
-    async def get(self, name: str, readers: Readers) -> SourceStatus:
+    async def get(self, name: str, readers: Readers | None) -> SourceStatus:
         return await self._status(await self._named(name, readers))
 
     async def name_of(self, author: str, readers: Readers) -> Text | None:
@@ -156,8 +158,8 @@ class Sources:
                 late[document] = seen.astimezone(self._settings.timezone).date().isoformat()
         return late
 
-    async def _named(self, name: str, readers: Readers) -> FollowedSource:
-        for source in await self._store.listed(readers.scopes):
+    async def _named(self, name: str, readers: Readers | None) -> FollowedSource:
+        for source in await self._store.listed(None if readers is None else readers.scopes):
             if name in (source.name, source.id):
                 return source
         raise SourceError(_NONE, name=name)
@@ -174,12 +176,12 @@ class Sources:
     async def add(self, actor: Actor, new: NewSource) -> FollowedSource:
         """Follow it from now on; its first sync is due at once. Raises NotAllowedError, SourceError."""
         self._as_editor(actor)
-        local = actor.platform == "terminal"
+        local, name = actor.platform == "terminal", clean_line(new.name)
         if new.kind == "channel":
             to = await self.channels.find(new.location)
-            scope, name = default_scope(to.place, to.audience), new.name.strip() or to.name.lstrip("#")
-            new = replace(new, location=location_of(to.place), scope=scope, name=name)
-        location, name = self._checked(new, local=local), new.name.strip() or _name_of(new.location)
+            new = replace(new, location=location_of(to.place), scope=default_scope(to.place, to.audience))
+            name = name or _name_of(to.name)
+        location, name = self._checked(new, local=local), name or _name_of(new.location)
         if not _NAME.fullmatch(name):
             raise SourceError(_BAD_NAME, name=name[:100])
         if not valid_scope(new.scope):
@@ -227,10 +229,10 @@ class Sources:
             await self._knowledge.forget(page.document or "")
             await self._store.forgotten(source, ref, page.document or "", self._clock())
 
-    async def pause(self, actor: Actor, name: str, readers: Readers) -> None:
+    async def pause(self, actor: Actor, name: str, readers: Readers | None) -> None:
         await self._turn(actor, await self._theirs(actor, name, readers), "paused", "source pause")
 
-    async def resume(self, actor: Actor, name: str, readers: Readers, gone: WhatIsGone = "") -> None:
+    async def resume(self, actor: Actor, name: str, readers: Readers | None, gone: WhatIsGone = "") -> None:
         """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's. Raises
         SourceError for what cannot be kept."""
         source = await self._theirs(actor, name, readers, keep=gone == "keep")
@@ -238,12 +240,12 @@ class Sources:
         if source.state == "asks" and gone:
             await self._sync(source, gone=gone, whole=True)
 
-    async def remove(self, actor: Actor, name: str, readers: Readers, *, keep: bool) -> int:
+    async def remove(self, actor: Actor, name: str, readers: Readers | None, *, keep: bool) -> int:
         """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many. Raises
         SourceError for what cannot be kept."""
         source = await self._theirs(actor, name, readers, keep=keep)
         async with self._alone(source):
-            theirs = [row for row in await self._documents.listed(readers) if row.author == author_of(source)]
+            theirs = [row for row in await self._documents.listed() if row.author == author_of(source)]
             for row in theirs:
                 if keep:
                     await self._documents.sign(row.id, KEPT)
@@ -254,7 +256,9 @@ class Sources:
             await asyncio.to_thread(self._file(source, ".json").unlink, missing_ok=True)
         return len(theirs)
 
-    async def sync(self, actor: Actor, name: str, readers: Readers, progress: Progress | None = None) -> SyncReport:
+    async def sync(
+        self, actor: Actor, name: str, readers: Readers | None, progress: Progress | None = None
+    ) -> SyncReport:
         """Look at it now, whatever is due. Raises SourceError when it cannot be seen whole."""
         return await self._sync(await self._theirs(actor, name, readers), whole=True, progress=progress)
 
@@ -264,7 +268,7 @@ class Sources:
         self._stirred.set()
         return replace(source, due_at=due, cursor=None if state == "on" else source.cursor)
 
-    async def _theirs(self, actor: Actor, name: str, readers: Readers, *, keep: bool = False) -> FollowedSource:
+    async def _theirs(self, actor: Actor, name: str, readers: Readers | None, *, keep: bool = False) -> FollowedSource:
         """The source, for an editor. A channel's words follow those who said them, and who may read it: without it they
         are not kept."""
         self._as_editor(actor)
@@ -478,5 +482,5 @@ def _what(source: FollowedSource) -> tuple[object, ...]:
 
 
 def _name_of(location: str) -> str:
-    last = re.split(r"[/:]", location.strip().rstrip("/"))[-1].removesuffix(".git")
+    last = re.split(r"[/:]", clean_line(location, 2_000).rstrip("/"))[-1].removesuffix(".git")
     return re.sub(r"[^\w .+-]+", "-", last).strip("-. ")[:80] or "source"

@@ -325,16 +325,14 @@ class _Visit:
                 continue
             page = await self._page(url, first=depth == 0)
             self._bound(len(self.pages) + len(self.failed))
-            if page is None:
-                continue
-            if depth < DEPTH:
+            if page is not None and depth < DEPTH:
                 for link in page.links:
                     if link not in met:
                         met.add(link)
                         waiting.append((link, depth + 1))
                 self._bound(len(met), ADDRESSES)
             if delay:
-                await asyncio.sleep(delay)
+                await self.source.wait(delay)
         return met
 
     async def _page(self, url: str, *, first: bool) -> _Page | None:

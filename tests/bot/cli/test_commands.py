@@ -27,6 +27,7 @@ from bot.cli.runtime import as_owner
 from retrieval.folder import OwnedError, own
 from tests.bot.config.test_settings import DISCORD
 from tests.bot.program import PROGRAM, ROOT, Process, Warm, environment, kotae
+from tests.bot.sources.conftest import Tree
 
 HIT = {"collection", "document", "chunk", "relevance", "scores"}
 OBEYING = (  # root reads what its mode forbids, unless it has given that away
@@ -343,6 +344,28 @@ def test_one_server_and_one_collection_are_lists_too(tmp_path: Path) -> None:
 
 def test_a_home_of_nobody_is_a_folder_that_is_not_there(tmp_path: Path, warm: Warm) -> None:
     assert "~nosuchuser" in warm("source", "add", "folder", "~nosuchuser/x", home=tmp_path / "home").complaint(1)
+
+
+def test_a_repository_is_named_by_where_one_is(tmp_path: Path, warm: Warm) -> None:
+    repository = Tree(tmp_path / "at" / "wiki", "git")
+    repository.write(a_md="# Harbour\n\nPier nine is open.\n")
+    for place in ("./wiki", "wiki"):
+        where: dict[str, Any] = {"home": tmp_path / "home", "cwd": tmp_path / "at"}
+        added = warm("source", "add", "git", place, "--json", **where).document
+        assert (added["name"], added["location"]) == ("wiki", str(repository.path))
+
+
+def test_whoever_has_the_home_changes_each_source_of_it(tmp_path: Path, warm: Warm) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.md").write_text("Pier nine is open.")
+    home: dict[str, Any] = {"home": tmp_path / "home"}
+    theirs = ("--scope", "place:slack:T1:C1", "--json")
+    assert warm("source", "add", "folder", str(tmp_path / "pages"), *theirs, **home).document["sync"]["added"] == 1
+    assert warm("sources", "--json", **home).document == {"sources": []}  # which the team reads
+    assert warm("source", "sync", "pages", **home).returncode == 0
+    assert warm("source", "pause", "pages", **home).returncode == 0
+    assert warm("source", "resume", "pages", **home).returncode == 0
+    assert warm("source", "remove", "pages", "--json", **home).document == {"documents": 1, "kept": False}
 
 
 def test_unusable_homes_and_databases_are_said_in_a_line(tmp_path: Path, warm: Warm) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -76,17 +77,18 @@ def test_two_people_speak_that_are_no_bots_outsiders_or_left_out() -> None:
 def test_a_thread_reads_by_who_said_what_and_without_secrets() -> None:
     secret = "ghp_" + "a" * 36
     spoken = (said(0, ANN, f"## Where is\nthe key {secret}?"), said(30, BEN, "In room 4."))
-    assert written(Thread("0", spoken), spoken, "#x", Redactor()).decode() == (
-        "# Where is the key [redacted]?\n\n**Name** (2026-03-01):\n\n## Where is\nthe key [redacted]?\n\n"
-        "**Name** (2026-03-02):\n\nIn room 4."
-    )
+    for zone, day in ((UTC, "2026-03-02"), (ZoneInfo("Asia/Tokyo"), "2026-03-03")):
+        assert written(Thread("0", spoken), spoken, "#x", Redactor(), zone).decode() == (
+            "# Where is the key [redacted]?\n\n**Name** (2026-03-01):\n\n## Where is\nthe key [redacted]?\n\n"
+            f"**Name** ({day}):\n\nIn room 4."
+        )
 
 
 def test_a_given_title_counts_while_whoever_gave_it_does() -> None:
     spoken = (said(0, ANN, "Who knows?"), said(30, BEN, "In room 4."), said(31, OLGA, "Yes."))
     posted = Thread("0", spoken, "Where is the key xoxb-1234567890-abc?")
-    assert written(posted, spoken, "#x", Redactor()).startswith(b"# Where is the key [redacted]?\n\n**Name**")
-    assert written(posted, spoken[1:], "#x", Redactor()).startswith(b"# In room 4.\n")
+    assert written(posted, spoken, "#x", Redactor(), UTC).startswith(b"# Where is the key [redacted]?\n\n**Name**")
+    assert written(posted, spoken[1:], "#x", Redactor(), UTC).startswith(b"# In room 4.\n")
 
 
 # -- what it counts for ------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import sys
+import unicodedata
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import count, islice
 from pathlib import Path
+from typing import cast
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp import web
@@ -26,13 +29,15 @@ from bot.sources import git as git_module
 from bot.sources import sources as sources_module
 from bot.sources.addresses import public
 from bot.sources.base import Fetched, Listing, PageError, PageFilter, PageRefusedError, SourceError, SourcePage
+from bot.sources.channel import ChannelHistory, ChannelSource, Said, Thread
 from bot.sources.folder import FolderSource
 from bot.sources.git import GitAccess, GitBounds, GitSource, web_address
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync, SyncReport
 from bot.store.audit import Audit
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
-from bot.types import Actor, Upload
+from bot.types import Actor, Audience, Place, Recipient, Upload
+from bot.waiting import beside
 from retrieval.i18n import Text
 from retrieval.loaders.limits import ParsingLimits
 from retrieval.loaders.loader import Loader
@@ -236,7 +241,9 @@ async def test_a_host_is_sent_its_token_at_any_port(
     """What git would send there, by its own word."""
     program, said = home.folder / "bin" / "git", home.folder / "said"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n{shutil.which('git')} config --get-urlmatch http.extraHeader {location} >{said}\nexit 1")
+    program.write_text(
+        f"#!/bin/sh\n{shutil.which('git')} config --get-urlmatch http.extraHeader {location} >{said}\nexit 1"
+    )
     program.chmod(0o700)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     source = GitSource(location, PageFilter(), branch="", mirror=home.folder / "m.git", access=GitAccess(tokens))
@@ -1380,6 +1387,60 @@ async def test_names_and_scopes_are_checked(home: Home) -> None:
     with pytest.raises(SourceError):
         await home.sync("nothing")
     assert replace((await home.store.listed())[0], name="").collection == "wiki"
+
+
+@pytest.mark.parametrize(
+    ("channel", "name"), [("📢-announcements", "announcements"), ("💬│雑談・質問", "雑談-質問"), ("📢", "source")]
+)
+async def test_a_channel_is_a_source_whatever_signs_are_in_its_name(home: Home, channel: str, name: str) -> None:
+    found = Recipient(Place("discord", "1", "2"), Audience("public"), f"#{channel}")
+
+    class Found:
+        async def find(self, recipient: str) -> Recipient:
+            return found
+
+    ready = asyncio.Event()
+    ready.set()
+    history = cast(ChannelHistory, Found())
+    async with beside(home.sources.channels.read("discord", history, ready)) as reading:
+        while not home.sources.channels.serves("discord:2"):
+            await asyncio.wait({reading}, timeout=0)
+        assert (await home.sources.follow(EDITOR, found.place)).name == name
+
+
+async def test_what_was_said_has_the_team_s_day(home: Home) -> None:
+    at = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)
+    people = Actor("slack", "T", "U1"), Actor("slack", "T", "U2")
+    here = Recipient(Place("slack", "T", "C1"), Audience("public"), "#x")
+
+    class Held:
+        async def thread(self, place: Place, root: str) -> Thread:
+            return Thread("1", tuple(Said(one.id, at, one.id, "So.", one) for one in people))
+
+    async with beside(home.sources.channels.read("slack", cast(ChannelHistory, Held()), asyncio.Event())) as reading:
+        await asyncio.wait({reading}, timeout=0)
+        home.sources.channels.zone = ZoneInfo("Asia/Tokyo")
+        source = ChannelSource(home.sources.channels, await followed(home), here)
+        fetched = await source._fetch(SourcePage("1", "read", "x"))
+    assert (fetched.changed_at, fetched.version) == ("2026-03-03", at.isoformat())
+
+
+async def test_a_name_is_written_as_everybody_types_it(home: Home) -> None:
+    """The file systems of a Mac write か and ゛ for が."""
+    tree = home.tree("folder", unicodedata.normalize("NFD", "ガイド集"))
+    tree.write(a_md="A.")
+    source = await home.sources.add(EDITOR, NewSource("folder", str(tree.path)))
+    assert (source.name, source.collection) == ("ガイド集", "ガイド集")
+    assert (await home.sync("ガイド集")).added == 1
+    await home.sources.add(EDITOR, NewSource("folder", str(tree.path), unicodedata.normalize("NFD", "ブログ")))
+    assert (await home.sync("ブログ")).pages == 1
+
+
+async def test_a_folder_that_cannot_be_reached_is_said_in_words(home: Home) -> None:
+    """So it is below one that nobody may look into, too."""
+    source = FolderSource(home.folder / ("x" * 300), PageFilter(), home.folder)
+    with pytest.raises(SourceError, match=r"name too long|is not there"):
+        await source.look(None, {}).__aenter__()
 
 
 async def test_a_document_that_was_uploaded_into_a_source_s_place_is_not_taken_back(home: Home) -> None:

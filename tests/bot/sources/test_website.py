@@ -219,6 +219,22 @@ async def test_it_waits_as_long_as_it_is_told(home: Home, site: Site) -> None:
     assert sync.report.added == 4 and waited == [7.0, 2.0]
 
 
+async def test_it_leaves_as_much_time_between_two_requests_as_robots_txt_asks_for(home: Home, site: Site) -> None:
+    """Also after what is no page, or not there: it was asked for all the same."""
+    site.pages["/robots.txt"] = "User-agent: *\nCrawl-delay: 3\n"
+    site.pages["/docs/"] = html("Docs", "Start.", "logo.xml", "gone")
+    site.pages["/docs/logo.xml"] = "<svg/>"
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    source = WebsiteSource(f"{site.url}/docs/", memory=home.folder / "m.json", private=True, wait=wait)
+    async with source.look(None, {}) as listing:
+        assert listing is not None and [*listing.pages] == [f"{site.url}/docs/"]
+    assert waited == [3.0, 3.0, 3.0]
+
+
 async def test_redirects_are_followed_on_the_host_and_never_without_end(home: Home, site: Site) -> None:
     def to(place: str) -> web.StreamResponse:
         return web.Response(status=302, headers={"Location": place})
