@@ -75,6 +75,10 @@ _NO_KEEP = Text(
     ja="チャンネルでの発言は、同期元なしでは残せません。発言した人が取り下げられなくなるためです。",
 )
 _BUSY = Text(en="“{name}” is being synced already.", ja="「{name}」はすでに同期中です。")
+_STOPPED = Text(
+    en="The sync of “{name}” was stopped: it was paused or removed, or another process does it now.",
+    ja="「{name}」の同期は中止されました（一時停止または削除されたか、別のプロセスが引き継ぎました）。",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,7 @@ class Sources:
         self._owner = owner
         self._clock = clock
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._held: dict[str, asyncio.Timeout] = {}  # by source, what ends the work on it here
         self._stirred = asyncio.Event()
         self.channels = FollowedChannels(settings, store, clock, self._stirred.set)
 
@@ -230,7 +235,9 @@ class Sources:
             await self._store.forgotten(source, ref, page.document or "", self._clock())
 
     async def pause(self, actor: Actor, name: str, readers: Readers | None) -> None:
-        await self._turn(actor, await self._theirs(actor, name, readers), "paused", "source pause")
+        """Also what is under way with it here, which goes on once it is resumed."""
+        source = await self._turn(actor, await self._theirs(actor, name, readers), "paused", "source pause")
+        self._stop(source)
 
     async def resume(self, actor: Actor, name: str, readers: Readers | None, gone: WhatIsGone = "") -> None:
         """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's. Raises
@@ -244,6 +251,7 @@ class Sources:
         """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many. Raises
         SourceError for what cannot be kept."""
         source = await self._theirs(actor, name, readers, keep=keep)
+        self._stop(source)
         async with self._alone(source):
             theirs = [row for row in await self._documents.listed() if row.author == author_of(source)]
             for row in theirs:
@@ -406,18 +414,35 @@ class Sources:
 
     @asynccontextmanager
     async def _alone(self, source: FollowedSource) -> AsyncIterator[None]:
-        """No two processes sync one source at once, nor one process twice."""
+        """No two processes sync one source at once, nor one process twice. Raises SourceError where it is, and once it
+        is another's (as after this machine was suspended) or `_stop`ped."""
         async with self._locks.setdefault(source.id, asyncio.Lock()):
             if not await self._take(source):
                 raise SourceError(_BUSY, name=source.name)
             every, trouble = LEASE.total_seconds() / 4, f"the lease on source {source.name} could not be renewed"
+
+            async def renew() -> None:
+                if not await self._take(source):
+                    self._stop(source)
+
+            held = self._held[source.id] = asyncio.timeout(None)
             try:
-                renewing = again_and_again(partial(self._take, source), every, trouble, first=every)
-                async with beside(renewing, "source-lease"):
+                async with held, beside(again_and_again(renew, every, trouble, first=every), "source-lease"):
                     yield
+            except TimeoutError as error:
+                if not held.expired():
+                    raise
+                raise SourceError(_STOPPED, name=source.name) from error
             finally:
+                del self._held[source.id]
                 with suppress(StoreError):
                     await self._store.leave(source.id, owner=self._owner)
+
+    def _stop(self, source: FollowedSource) -> None:
+        """Let what this process does with it end now; the next look goes on where it was."""
+        if source.id in self._held:
+            with suppress(RuntimeError):  # it ends by itself
+                self._held[source.id].reschedule(0)
 
     async def _take(self, source: FollowedSource) -> bool:
         now = self._clock()

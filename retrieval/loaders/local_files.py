@@ -10,6 +10,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -132,11 +133,24 @@ class _Folder:
                         elif entry.is_dir(follow_symlinks=False):
                             folders.append(its)
                         else:
-                            self._again(entry.stat(follow_symlinks=False))
+                            try:
+                                self._again(entry.stat(follow_symlinks=False))
+                            except FileNotFoundError as error:
+                                if not self._went(error):
+                                    raise
+                                continue
                             special = not entry.is_file(follow_symlinks=False)
                             yield LocalFile(its[0], self._root, its[1], NotReadError(_SPECIAL) if special else None)
             except OSError as error:
-                yield replace(self._refused(name or self._root.name, _not_opened(error)), unseen=True)
+                if not self._went(error):
+                    yield replace(self._refused(name or self._root.name, _not_opened(error)), unseen=True)
+
+    def _went(self, error: OSError) -> bool:
+        """Whether what was met went meanwhile, and not the whole folder, as a disk that is taken away."""
+        with suppress(OSError):
+            root = self._root.stat()
+            return isinstance(error, FileNotFoundError) and (root.st_dev, root.st_ino) in self._seen
+        return False
 
     def _linked(self, name: str, inside: tuple[str, ...]) -> Iterator[LocalFile]:
         try:

@@ -1051,6 +1051,25 @@ async def test_changing_sources_takes_an_editor_and_leaves_a_trace(home: Home) -
 # -- rule 7: one at a time ---------------------------------------------------------------------------------------------
 
 
+@asynccontextmanager
+async def silent_site() -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """The address of one that never answers, and whether it was asked."""
+    over, asked = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", asked
+    finally:
+        over.set()
+        server.close()
+        await server.wait_closed()
+
+
 async def test_two_processes_never_sync_one_source_at_once(home: Home, clock: Clock) -> None:
     tree = home.tree("folder")
     tree.write(a_md="A.")
@@ -1063,6 +1082,39 @@ async def test_two_processes_never_sync_one_source_at_once(home: Home, clock: Cl
         await other.sync(EDITOR, "wiki", READERS)
     clock.now += timedelta(minutes=3)  # it has died
     await other.sync(EDITOR, "wiki", READERS)
+
+
+async def test_who_has_lost_a_source_to_another_process_stops(
+    home: Home, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a machine that was suspended for longer than it may have a source."""
+    monkeypatch.setattr(sources_module, "LEASE", timedelta(milliseconds=40))
+    async with silent_site() as (site, asked):
+        source = await home.sources.add(EDITOR, NewSource("website", site, name="wiki"))
+        syncing = asyncio.create_task(home.sync())
+        await asked.wait()
+        clock.now += timedelta(minutes=3)
+        assert await home.store.claim(source.id, owner="other", now=clock(), until=clock() + timedelta(minutes=2))
+        with pytest.raises(SourceError, match="another process does it now"):
+            await asyncio.wait_for(syncing, 30)
+    assert not await home.store.claim(source.id, owner="me", now=clock(), until=clock()), "it is the other's"
+
+
+@pytest.mark.parametrize("gesture", ["pause", "remove"])
+async def test_a_source_is_paused_or_removed_in_the_middle_of_its_sync(home: Home, gesture: str) -> None:
+    async with silent_site() as (site, asked):
+        await home.sources.add(EDITOR, NewSource("website", site, name="wiki"))
+        syncing = asyncio.create_task(home.sync())
+        await asked.wait()
+        async with asyncio.timeout(30):
+            if gesture == "pause":
+                await home.sources.pause(EDITOR, "wiki", READERS)
+            else:
+                assert await home.sources.remove(EDITOR, "wiki", READERS, keep=False) == 0
+            with pytest.raises(SourceError, match="paused or removed"):
+                await syncing
+    found = [(one.source.state, one.source.trouble, one.syncing) for one in await home.sources.listed(READERS)]
+    assert found == ([("paused", None, False)] if gesture == "pause" else [])
 
 
 # -- by itself ---------------------------------------------------------------------------------------------------------
@@ -1192,31 +1244,16 @@ async def test_a_folder_is_looked_at_by_the_machine_that_has_it(home: Home, cloc
 async def test_a_site_that_does_not_answer_holds_up_no_other_source(home: Home, clock: Clock) -> None:
     tree = home.tree("folder")
     tree.write(a_md="Pier one.")
-    over, asked = asyncio.Event(), asyncio.Event()
+    async with silent_site() as (site, asked):
+        await home.sources.add(EDITOR, NewSource("website", site, name="a site"))
+        async with beside(home.sources.watch()):
+            await asked.wait()
+            await home.sources.add(EDITOR, NewSource("folder", str(tree.path), name="wiki"))
 
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.set()
-        await over.wait()
-        writer.close()
+            async def there() -> bool:
+                return await home.library.found("pier") == ["Pier one."]
 
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    await home.sources.add(EDITOR, NewSource("website", f"http://127.0.0.1:{port}/", name="a site"))
-    watching = asyncio.create_task(home.sources.watch())
-    try:
-        await asked.wait()
-        await home.sources.add(EDITOR, NewSource("folder", str(tree.path), name="wiki"))
-
-        async def there() -> bool:
-            return await home.library.found("pier") == ["Pier one."]
-
-        await until(there)
-    finally:
-        over.set()
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-        server.close()
-        await server.wait_closed()
+            await until(there)
 
 
 async def test_no_more_than_a_few_sources_are_synced_side_by_side(

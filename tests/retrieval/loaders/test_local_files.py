@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.loaders.local_files import LocalFile, NotReadError, local_files
+from retrieval.loaders.local_files import LocalFile, NotReadError, _Folder, local_files
 
 MOST = 1_000
 
@@ -23,6 +23,29 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "secret.md").write_text("secret")
     return made
+
+
+def test_what_goes_while_it_is_looked_for_hides_nothing_else(folder: Path) -> None:
+    """As the temporary files of whatever writes there."""
+    for number in range(20):
+        (folder / f"{number}.md").write_text("c")
+        (folder / f"{number}").mkdir()
+    found = _Folder(folder).files()
+    seen = [next(found)]
+    for number in range(20):
+        (folder / f"{number}").rmdir()
+        if f"{number}.md" != seen[0].name and number != 7:
+            (folder / f"{number}.md").unlink()
+    seen += found
+    assert {"7.md", "a.md", "sub/b.md"} <= {file.name for file in seen} and not any(file.unseen for file in seen)
+
+
+def test_a_folder_that_goes_while_it_is_looked_through_is_not_seen(folder: Path) -> None:
+    found = _Folder(folder).files()
+    assert not next(found).unseen
+    folder.rename(folder.with_name("away"))
+    folder.mkdir()  # the place that a disk was mounted at
+    assert any(file.unseen for file in found)
 
 
 def texts(path: Path) -> dict[str, str]:
