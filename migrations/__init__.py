@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -212,10 +213,10 @@ def _copy(file: Path, revision: str) -> Path:
     In the place of earlier copies of that revision: an upgrade that fails at every start of a service would fill the
     disk with them.
     """
-    earlier = [*file.parent.glob(f"{file.stem}-{revision}-*.backup.db")]
+    earlier = [*file.parent.glob(f"{escape(file.stem)}-{revision}-*.backup.db")]
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     backup = file.with_name(f"{file.stem}-{revision}-{moment}.backup.db")
-    for killed in file.parent.glob(f"{file.stem}-*.backup.part*"):
+    for killed in file.parent.glob(f"{escape(file.stem)}-*.backup.part*"):
         killed.unlink()
     partial = backup.with_suffix(".part")
     _private(partial)

@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ async def forget(engine: Engine, chat_log: Path, who: Person) -> Forgotten:
 def _copies(engine: Engine) -> list[Path]:
     """Of an SQLite file, from before upgrades; one that was cut off, too."""
     file = file_of(str(engine.url))
-    return list(file.parent.glob(f"{file.stem}-*.backup.*")) if file else []
+    return list(file.parent.glob(f"{escape(file.stem)}-*.backup.*")) if file else []
 
 
 async def apply_erasures(engine: Engine, chat_log: Path) -> int:

@@ -65,6 +65,7 @@ from bot.store.vector_stores import VectorStores
 from bot.turns.trace import Recording
 from bot.types import Audience, Feedback, FileRef, Incoming, IngestionRequest, Place, Post, is_wordless
 from retrieval.types import TEAM, SearchMetrics
+from tests.bot import databases
 from tests.bot.store.closing import resolve
 from tests.bot.store.everything import fill, rows_of_all
 
@@ -380,11 +381,12 @@ async def test_old_lines_of_the_chat_log_go_and_old_files_with_them(sqlite_url: 
     assert (tmp_path / "agent_chat.log.4").read_text(encoding="utf-8") == line % (new, "現在")
 
 
-async def test_old_copies_from_before_upgrades_go(sqlite_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["kotae", "kotae [1]"])
+async def test_old_copies_from_before_upgrades_go(tmp_path: Path, name: str) -> None:
     """They hold all that was older still."""
-    file = file_of(sqlite_url)
-    assert file is not None
-    old, new = (file.with_name(f"kotae-000{n}-20260101T000000.backup.db") for n in (1, 2))
+    file = tmp_path / f"{name}.db"
+    sqlite_url = databases.made(file)
+    old, new = (file.with_name(f"{name}-000{n}-20260101T000000.backup.db") for n in (1, 2))
     other = file.with_name("kotae.sql")
     for path, moment in ((old, OLD), (new, NEW), (other, OLD)):
         path.write_bytes(b"")
