@@ -57,9 +57,41 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_many_that_are_gone_can_be_kept_and_are_then_nobody_s",),
     ),
     (
+        "Sources: what was refused does not count among what is still there of an emptied source",
+        SYNC,
+        ("sum(page.document is not None for page in known.values())", "len(known)"),
+        (f"{TESTS}::test_an_emptied_source_waits_for_a_word_though_some_of_it_was_refused",),
+    ),
+    (
+        "Sources: who has lost a source to another process stops",
+        SOURCES,
+        ("                    self._stop(source)\n", "                    pass\n"),
+        (f"{TESTS}::test_who_has_lost_a_source_to_another_process_stops",),
+    ),
+    (
+        "Sources: what is removed is not synced to its end first",
+        SOURCES,
+        ("keep=keep)\n        self._stop(source)\n", "keep=keep)\n"),
+        (f"{TESTS}::test_a_source_is_paused_or_removed_in_the_middle_of_its_sync[remove]",),
+    ),
+    (
+        "Sources: a host is sent its token at the port that is followed",
+        GIT,
+        ("http.https://{host}:{port}/", "http.https://{host}/"),
+        (f"{TESTS}::test_a_host_is_sent_its_token_at_any_port",),
+    ),
+    (
+        "Sources: a folder whose disk is taken away while it is looked through is not empty",
+        "retrieval/loaders/local_files.py",
+        (" and (root.st_dev, root.st_ino) in self._seen", ""),
+        (
+            "tests/retrieval/loaders/test_local_files.py::test_a_folder_that_goes_while_it_is_looked_through_is_not_seen",
+        ),
+    ),
+    (
         "Sources: a folder that is away is no empty one",
         FOLDER,
-        ("if not self._path.is_dir():", "if False:"),
+        ("if not there:", "if False:"),
         (f"{TESTS}::test_a_source_that_is_away_keeps_what_it_had_and_is_tried_later_and_later",),
     ),
     (
@@ -406,12 +438,6 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         WEBSITE,
         ("len({*map(self._said_before, urls)})", "2"),
         (f"{SITE}::test_pages_that_say_the_same_in_other_markup_may_change",),
-    ),
-    (
-        "Websites: what is not remembered whole is had once more",
-        WEBSITE,
-        (' or before.said == ""', ""),
-        (f"{SITE}::test_pages_whose_words_are_not_remembered_are_had_whole_once",),
     ),
     (
         "Websites: a page is read by the charset that its server names",

@@ -191,8 +191,7 @@ class _Pass:
         if cursor is None:
             return None
         heard, whole, on, since = json.loads(cursor)
-        names = [heard] if isinstance(heard, str) else heard  # one, as it was written before
-        return cls(tuple(names), datetime.fromisoformat(whole), on, datetime.fromisoformat(since) if since else None)
+        return cls(tuple(heard), datetime.fromisoformat(whole), on, datetime.fromisoformat(since) if since else None)
 
     def __str__(self) -> str:
         return json.dumps([self.heard, self.whole.isoformat(), self.on, self.since and self.since.isoformat()])

@@ -5,6 +5,7 @@ import hashlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -35,16 +36,16 @@ _UNREADABLE = Text(
 )
 
 
+@dataclass
 class FolderSource:
-    """Links are not followed out of it. Pages are read again where their time or size has changed."""
+    """Links are not followed out of it. Pages are read again where their time or size has changed. What Kotae keeps in
+    its `home` is no page. `dated`: a file's time is its page's date."""
 
-    def __init__(self, path: Path, wanted: PageFilter, home: Path, *, dated: bool = True) -> None:
-        """`home`: what Kotae keeps there is no page. `dated`: a file's time is its page's date."""
-        self._path = path
-        self._home = home
-        self._wanted = wanted
-        self._dated = dated
-        self._events: AsyncGenerator[object] | None = None
+    path: Path
+    wanted: PageFilter
+    home: Path
+    dated: bool = True
+    _events: AsyncGenerator[object] | None = None
 
     @asynccontextmanager
     async def look(self, cursor: str | None, known: Mapping[str, FollowedPage]) -> AsyncIterator[Listing | None]:
@@ -52,18 +53,18 @@ class FolderSource:
 
     def _listed(self, known: Mapping[str, FollowedPage]) -> Listing:
         try:
-            there = self._path.is_dir()
+            there = self.path.is_dir()
         except OSError as error:  # of a folder above it
-            raise SourceError(_UNREADABLE, path=str(self._path), why=os_reason(error)) from error
+            raise SourceError(_UNREADABLE, path=str(self.path), why=os_reason(error)) from error
         if not there:
-            raise SourceError(NO_FOLDER, path=str(self._path))
+            raise SourceError(NO_FOLDER, path=str(self.path))
         found: dict[str, LocalFile] = {}
         pages: dict[str, SourcePage] = {}
-        for file in given_files(self._path, self._home):
+        for file in given_files(self.path, self.home):
             if file.unseen:  # what is in it would seem to be gone
-                raise SourceError(_UNREADABLE, path=shown(str(self._path / file.name)), why=str(file.refusal))
+                raise SourceError(_UNREADABLE, path=shown(str(self.path / file.name)), why=str(file.refusal))
             path = os.fsencode(file.name)
-            ref, name = ref_of(path), self._wanted.name(path.decode(errors="backslashreplace"))
+            ref, name = ref_of(path), self.wanted.name(path.decode(errors="backslashreplace"))
             if name is None or file.refusal is not None:
                 continue
             version = _version(file, known.get(ref, UNREAD).version)
@@ -79,12 +80,12 @@ class FolderSource:
             data = await asyncio.to_thread(file.read)
         except NotReadError as error:
             raise PageError(error.said) from error
-        return Fetched(data, await asyncio.to_thread(file.changed_at) if self._dated else None)
+        return Fetched(data, await asyncio.to_thread(file.changed_at) if self.dated else None)
 
     async def changed(self) -> None:
         """Return when something may have changed. One watch from the first call on: it also tells of what has changed
         between two calls."""
-        self._events = self._events or awatch(self._path, recursive=True, step=200)
+        self._events = self._events or awatch(self.path, recursive=True, step=200)
         try:
             await anext(self._events)
         except OSError:  # it is not there, or has too many folders to watch: the walk sees what changes

@@ -369,8 +369,7 @@ class _Visit:
     def _validators(self, url: str) -> dict[str, str]:
         """Of a page that is known as it is remembered; else it is had whole."""
         before, known = self.remembered.get(url, _Page()), self.known.get(url, UNREAD)
-        # due: its reading was stopped; and what was said an older release did not remember
-        if before.version != known.version or known.due_at is not None or before.said == "":
+        if before.version != known.version or known.due_at is not None:  # its reading was stopped
             return {}
         name, value = ("If-None-Match", before.etag) if before.etag else ("If-Modified-Since", before.modified)
         return {name: value} if value and value.isascii() else {}

@@ -3,7 +3,6 @@
 import asyncio
 import codecs
 import gzip
-import json
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -346,17 +345,6 @@ async def test_pages_that_are_one_all_of_a_sudden_stay_as_long_as_their_site_nam
     assert len((await home.sync()).failed) == 2
     manual.write([path for path in manual.paths if path not in ("/docs/p1.html", "/docs/p2.html")])
     assert (await home.sync()).removed == (2 if mapped else 3)
-
-
-async def test_pages_whose_words_are_not_remembered_are_had_whole_once(home: Home, site: Site) -> None:
-    await follow(home, site)
-    (memory,) = (home.folder / "home" / "sources").glob("*.json")
-    remembered = {url: {**page, "said": ""} for url, page in json.loads(memory.read_text()).items()}
-    memory.write_text(json.dumps(remembered))
-    for status in (200, 304):
-        site.asked.clear()
-        assert (await home.sync()).replaced == 0
-        assert {status for path, status in site.asked if path.startswith("/docs/")} == {status}
 
 
 async def test_a_site_that_was_first_seen_shut_is_read_when_it_opens(home: Home, site: Site) -> None:
