@@ -66,6 +66,7 @@ _KINDS = {
     "text/markdown": ".md",
     "application/pdf": ".pdf",
 }
+_MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 _A_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+)?html", re.I)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 
@@ -467,7 +468,8 @@ def _name(url: str, suffix: str) -> str:
     parts = urlsplit(url)
     path = unquote(parts.path).strip("/") or "index"
     path += f"?{unquote(parts.query)}" if parts.query else ""
-    return path if suffix_of(path) in SUFFIXES else f"{path}{suffix}"
+    drawn = suffix == ".html" and suffix_of(path) in _MARKDOWN  # by its server
+    return path if suffix_of(path) in SUFFIXES and not drawn else f"{path}{suffix}"
 
 
 def _entries(sitemap: bytes) -> tuple[list[str], dict[str, str]]:

@@ -120,8 +120,7 @@ class Cleaner:
 def cleaned(text: str, chrome: str = "") -> str:
     """Without invisible characters, markup that is not text, and what surrounds articles of this kind (`chrome`:
     wikipedia, news, livedoor). Cleaning twice is cleaning once."""
-    text = _BLANKS.sub(" ", html.unescape(text) if chrome == "news" else text)  # long runs cost `clean` their square
-    text = clean(text)
+    text = clean(html.unescape(text) if chrome == "news" else text)
     end = _ENDS.get(chrome)
     if end is not None and (found := end.search(text)) and text[: found.start()].strip():
         text = text[: found.start()]

@@ -234,6 +234,14 @@ async def test_it_leaves_as_much_time_between_two_requests_as_robots_txt_asks_fo
     assert waited == [3.0, 3.0, 3.0]
 
 
+async def test_markdown_that_its_server_draws_is_a_page(home: Home, site: Site) -> None:
+    site.pages["/docs/"] = html("Docs", "Start.", "setup.md")
+    site.pages["/docs/setup.md"] = html("Setup", "Pier nine is open.")
+    assert (await follow(home, site)).refused == []
+    assert await home.names() == ["docs.html", "docs/setup.md.html"]
+    assert await home.library.found("pier nine") == ["Pier nine is open."]
+
+
 async def test_redirects_are_followed_on_the_host_and_never_without_end(home: Home, site: Site) -> None:
     def to(place: str) -> web.StreamResponse:
         return web.Response(status=302, headers={"Location": place})
