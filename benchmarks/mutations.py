@@ -3451,7 +3451,7 @@ MUTATIONS = (
     Mutation(
         "what a model searched for goes with what it had read",
         "bot/store/withdrawal.py",
-        ("    withdraw_queries(db, db.execute(ran).all())\n", ""),
+        ("    withdraw_queries(db, ran)\n", ""),
         ("tests/bot/store/test_withdrawal.py::test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_counts",),
     ),
     Mutation(

@@ -8,6 +8,7 @@ HTTP_TEST = "tests/adapters/slack/transport/test_http_events.py"
 STRANGERS = f"{HTTP_TEST}::test_nobody_else_gets_in"
 HOLDING = "bot/operations/holding.py"
 HOLDING_TEST = "tests/bot/operations/test_holding.py"
+AT_ONCE = "tests/bot/store/test_at_once.py"
 RATES_TEST = "tests/bot/store/test_rates.py"
 POOLS = "tests/bot/store/test_link.py::test_connections_that_share_a_session_are_refused_in_words"
 TESTS = "tests/bot/knowledge/test_processes.py"
@@ -344,8 +345,38 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Processes: what was cut before its commit is done once more",
         "bot/store/engine.py",
-        ("        except _CutError:\n", "        except ZeroDivisionError:\n"),
+        ("        except _UndoneError:\n", "        except ZeroDivisionError:\n"),
         ("tests/bot/store/test_link.py::test_what_was_cut_before_its_commit_is_done_once_more",),
+    ),
+    (
+        "Processes: what waits for another that waits for it is done once more",
+        "bot/store/engine.py",
+        (" or _sqlstate(error) == _DEADLOCK", ""),
+        (f"{AT_ONCE}::test_what_waits_for_another_that_waits_for_it_is_done_once_more",),
+    ),
+    (
+        "Processes: a database that isolates more than the statements want does not",
+        "bot/store/link.py",
+        (" **_ISOLATION,", ""),
+        (f"{AT_ONCE}::test_a_database_that_isolates_more_is_asked_for_what_the_statements_need",),
+    ),
+    (
+        "Processes: who changes what came of turns holds them first",
+        "bot/store/withdrawal.py",
+        (".order_by(turns.c.sequence).with_for_update()).all()", ".order_by(turns.c.sequence)).all()"),
+        (AT_ONCE,),
+    ),
+    (
+        "Processes: who is forgotten takes nothing back that was written meanwhile",
+        "bot/store/erasure.py",
+        ("select(*texts).where(its).with_for_update()", "select(*texts).where(its)"),
+        (f"{AT_ONCE}::test_a_person_who_is_forgotten_takes_nothing_back_that_was_said_meanwhile",),
+    ),
+    (
+        "Processes: a file that could not be stored for a moment is not refused",
+        "bot/knowledge/ingestion.py",
+        ("            if not last:\n", "            if False:\n"),
+        ("tests/bot/knowledge/test_ingestion.py::test_a_file_that_could_not_be_stored_for_a_moment_is_not_refused",),
     ),
     (
         "Processes: what was cut in its commit is not done once more",

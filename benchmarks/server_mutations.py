@@ -44,7 +44,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Server: a machine that is gone is noticed",
         WAY,
-        ('{"application_name": "kotae", **_NO_END, **_ALIVE}', '{"application_name": "kotae"}'),
+        ('{"application_name": "kotae", **_NO_END, **_ISOLATION, **_ALIVE}', '{"application_name": "kotae"}'),
         (f"{LINKED}::test_a_server_notices_in_half_a_minute_that_a_machine_is_gone",),
     ),
     (

@@ -15,7 +15,7 @@ from bot.records import ChangedPage
 from bot.store.conversations import Conversation, answered, conversation, incoming
 from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import answers, changed_documents, documents, notices, sources, turns
-from bot.store.withdrawal import posted, rewrite
+from bot.store.withdrawal import hold_turns, posted, rewrite
 
 KEPT = timedelta(days=90)  # an older answer is left as it is
 AT_ONCE = 100
@@ -71,6 +71,7 @@ class ChangedDocuments(Store):
             mine = (changed_documents.c.document == changed.id) & (changed_documents.c.at == changed.at)
             if current != markdown or not db.execute(delete(changed_documents).where(mine)).rowcount:
                 return False
+            hold_turns(db, found)
             for turn, answer in found.items():
                 row = db.execute(select(turns, answers).join(answers).where(turns.c.id == turn)).first()
                 if row is None:
@@ -118,6 +119,7 @@ def note_change(db: Connection, changed: Mapping[str, str], before: str | None, 
 def rename_citations(db: Connection, document: str, name: str, to: str) -> None:
     """A document has another name: so it has in what was said of it, by which it is known there."""
     cited = select(sources.c.turn).where(sources.c.document == document, sources.c.cited)
+    hold_turns(db, cited)
     for row in db.execute(select(answers).where(answers.c.turn.in_(cited))).all():
         renamed = [{**one, "document": to} if one["document"] == name else one for one in row.citations]
         changes = [{**one, "document": to} if one["document"] == name else one for one in row.changes or ()]

@@ -218,8 +218,9 @@ class _File:
             raise StoreError(_GONE)
 
 
-class _CutError(StoreError):
-    """A server has ended a connection, and with it a transaction that was not to be committed yet."""
+class _UndoneError(StoreError):
+    """A server has undone a transaction that was not to be committed yet: it has ended the connection, or others and
+    it have waited for each other."""
 
 
 class Store:
@@ -287,8 +288,8 @@ async def look(engine: AsyncEngine, work: Callable[[Connection], T]) -> T:
 
 
 async def change(engine: AsyncEngine, work: Callable[[Connection], T], *, durable: bool = True) -> T:
-    """`write`, for a change that asks nobody else: `work` runs to its commit, also when its caller is cancelled. Where
-    a server cuts the connection before the commit, it runs once more, so that it must change nothing but the database.
+    """`write`, for a change that asks nobody else: `work` runs to its commit, also when its caller is cancelled. What a
+    server undoes before the commit runs once more, so that it must change nothing but the database.
 
     Half as dear or less: its statements follow each other without a turn of the event loop's tasks in between, with
     SQLite in the connection's thread, so that `work` must touch nothing of the event loop's.
@@ -309,8 +310,8 @@ async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection]
             _ready(db, kind, last)
             result = work(db)
         except DBAPIError as error:
-            if _is_cut(error):
-                raise _CutError(_UNREACHABLE) from error
+            if _is_cut(error) or _sqlstate(error) == _DEADLOCK:
+                raise _UndoneError(_why(error)) from error
             raise
         if kind != "statement":
             db.commit()
@@ -319,8 +320,8 @@ async def _at_once(engine: AsyncEngine, kind: _Kind, work: Callable[[Connection]
     def run() -> T:
         try:
             return once()
-        except _CutError:
-            log.info("a connection to the database was cut; once more over another")
+        except _UndoneError:
+            log.info("the database's server has undone a transaction; once more")
             return once()
 
     def once() -> T:
@@ -571,7 +572,9 @@ _SQLITE = {
     "SQLITE_IOERR_SHMSIZE": _FULL,  # it gives each page of its map a block, so that no full disk ends the process
     "SQLITE_IOERR": _DISK,
 }
+_DEADLOCK = "40P01"
 _POSTGRESQL = {
+    _DEADLOCK: _LOCKED,
     "53100": _FULL,
     "25006": _READ_ONLY,
     "53300": _OUT_OF_CONNECTIONS,
@@ -591,7 +594,7 @@ def _why(error: Exception) -> Text:
     for kind, reason in _SQLITE.items():
         if name.startswith(kind):
             return reason
-    state = str(getattr(cause, "sqlstate", None) or "")
+    state = _sqlstate(error)
     if "unsupported startup parameter" in str(cause):  # PgBouncer's, of the time limits
         return POOLED
     if state.startswith(("08", "28", "3D")) or (isinstance(error, DBAPIError) and _is_cut(error)):
@@ -601,4 +604,10 @@ def _why(error: Exception) -> Text:
 
 def _is_cut(error: DBAPIError) -> bool:
     """Whether a server has ended the connection, or ends them all just now."""
-    return error.connection_invalidated or str(getattr(error.orig, "sqlstate", None) or "").startswith("57P")
+    return error.connection_invalidated or _sqlstate(error).startswith("57P")
+
+
+def _sqlstate(error: Exception) -> str:
+    """PostgreSQL's code of an error, "" for another's."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return str(getattr(cause, "sqlstate", None) or "")

@@ -62,7 +62,7 @@ from bot.store.schema import (
 )
 from bot.store.searches import forget_searches
 from bot.store.web_messages import expire_messages, forget_author, forget_confirms, forget_turns
-from bot.store.withdrawal import strip, unquote
+from bot.store.withdrawal import hold_turns, strip, unquote
 
 BATCH = 200  # rows a transaction: some ms of the writer's place
 FORGOTTEN = "[forgotten]"
@@ -311,12 +311,14 @@ def _unquote_all(db: Connection, questions: Sequence[Row[Any]], now: datetime) -
 
 
 def _take_back(db: Connection, ids: Sequence[str]) -> None:
+    hold_turns(db, ids)
     strip(db, {*ids})
     _delete_turns(db, ids, drawn=True)
 
 
 def _delete_turns(db: Connection, ids: Sequence[str], *, drawn: bool = False) -> None:
     """`drawn`: as for `_clear_cards`."""
+    hold_turns(db, ids)
     db.execute(delete(posts).where(posts.c.about.in_(ids)))
     asked = set(db.scalars(select(questions.c.id).where(questions.c.turn.in_(ids))))
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys

@@ -19,6 +19,7 @@ IDLE_SECONDS = 30  # of a transaction, whose process stands still then; shorter 
 SILENT_SECONDS = 10  # beyond the time of a statement, after which a server that says nothing at all is given up
 GONE_SECONDS = 25  # after which a machine that is not heard of is taken for gone, on both sides
 _NO_END = {"statement_timeout": "0", "idle_session_timeout": "0"}  # also where the server gives this user less
+_ISOLATION = {"default_transaction_isolation": "read committed"}  # which all statements are written for
 _ALIVE = {"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": GONE_SECONDS * 1000}
 
@@ -42,7 +43,7 @@ class ServerLink:
         given: dict[str, Any] = {
             "timeout": self.connect_seconds,
             "async_creator_fn": _InTurn(),
-            "server_settings": {"application_name": "kotae", **_NO_END, **_ALIVE},
+            "server_settings": {"application_name": "kotae", **_NO_END, **_ISOLATION, **_ALIVE},
         }
         match self.tls:
             case None:

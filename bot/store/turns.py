@@ -35,7 +35,7 @@ from bot.store.schema import answers, turns
 from bot.store.searches import forget_searches
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
-from bot.store.withdrawal import empty_steps, posted, show_again, take_notices_back, unquote, withdraw_from
+from bot.store.withdrawal import empty_steps, hold_turns, posted, show_again, take_notices_back, unquote, withdraw_from
 from bot.types import EDITS, Claimed, Incoming, Place, Stopped
 from retrieval.text import normalise
 
@@ -224,6 +224,7 @@ class TurnStore:
         def mark(db: Connection) -> None:
             again = set(db.scalars(_REWRITTEN, {"ids": ids, "now": now}))
             if again:
+                hold_turns(db, again)
                 db.execute(update(answers).where(answers.c.turn.in_(again)).values(show_at=None))
                 empty_steps(db, withheld(db, again))  # which were drawn anew with this answer
             for turn, owner, _ in shown:
@@ -252,6 +253,7 @@ class TurnStore:
             return
 
         def show(db: Connection) -> None:
+            hold_turns(db, due)
             db.execute(update(answers).where(answers.c.turn.in_(due)).values(show_at=None))
             for turn in due:
                 show_again(db, turn, now)

@@ -55,12 +55,18 @@ def _no_longer_read(db: Connection, found: Select[Any], still_read: StillRead) -
 def withdraw_from(db: Connection, some: Sequence[str], documents: Mapping[str, str], now: datetime) -> None:
     """Inside the caller's transaction: take these documents (names by id) from turns, AT_ONCE at most, whose readers
     may not read them any more. What was posted is shown again in the same place by whoever serves its platform."""
+    ran = hold_turns(db, some)
     scrub(db, documents, some)
-    ran = select(turns.c.text, turns.c.claimed_at, turns.c.finished_at).where(turns.c.id.in_(some))
-    withdraw_queries(db, db.execute(ran).all())
+    withdraw_queries(db, ran)
     _redact_all(db, documents, some, now)
     for turn in empty_steps(db, some):
         show_again(db, turn, now)
+
+
+def hold_turns(db: Connection, some: Collection[str] | Select[Any]) -> Sequence[Row[Any]]:
+    """These turns, until the caller's transaction ends. Whoever changes what came of turns holds them first, in one
+    order: so nothing is overwritten that another process has committed meanwhile, and no two wait for each other."""
+    return db.execute(select(turns).where(turns.c.id.in_(some)).order_by(turns.c.sequence).with_for_update()).all()
 
 
 def _scopes(asked: Incoming) -> frozenset[str]:
@@ -96,6 +102,7 @@ def unquote(db: Connection, question: Row[Any], now: datetime) -> None:
     found = db.execute(wanted.where(*after, turns.c.sequence > question.sequence, quoting)).all()
     if found:
         later = [row.id for row in found]
+        hold_turns(db, later)
         db.execute(update(traces).where(traces.c.turn.in_(later), quotes).values(event=null()))
         withdraw_queries(db, found)
         for turn in empty_steps(db, later):
