@@ -140,7 +140,7 @@ class Ingestion:
         begun = await self.rows.begin(intake.id, index, owner=self.owner)
         digest = ""
         if begun < TRIES:
-            verdict, digest = await self._add(intake, file, fetch)
+            verdict, digest = await self._add(intake, file, fetch, last=begun == TRIES - 1)
         else:
             verdict = _refused(intake, file, _INTERRUPTED.to(intake.language, n=begun))
         trace = AuditRecord(
@@ -152,19 +152,22 @@ class Ingestion:
         await finished(self.rows.verdict(intake.id, index, verdict, owner=self.owner, trace=trace))
         return _with_verdict(intake, index, verdict)
 
-    async def _add(self, intake: IngestionRequest, file: FileRef, fetch: Fetch) -> tuple[Verdict, str]:
-        """The verdict, and the SHA-256 of what came. A bug costs its file, not the others."""
+    async def _add(self, intake: IngestionRequest, file: FileRef, fetch: Fetch, *, last: bool) -> tuple[Verdict, str]:
+        """The verdict, and the SHA-256 of what came. A bug costs its file, not the others; a database that fails for a
+        moment does not, unless it is the `last` try. Raises StoreError."""
         digest = ""
         try:
             data = await fetch(file)
             digest = hashlib.sha256(data).hexdigest()
             link = file.ref.get("link")
             upload = Upload(file.name, data, intake.collection, intake.scope, intake.author, link, over=file.over)
-            return await self.knowledge.add(upload, intake.language), digest
+            return await self.knowledge.take(upload), digest
         except RAGToolError as refusal:
             reason = refusal.text(intake.language)
-        except StoreError:  # the file is there still, in a database that is not reached
-            raise
+        except StoreError as error:
+            if not last:
+                raise  # the file is there still
+            reason = error.text(intake.language)
         except Exception:
             log.exception("a file could not be read", extra={"intake": intake.id})
             reason = _BROKEN.to(intake.language)

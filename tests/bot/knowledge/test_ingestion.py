@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.errors import StoreError
 from bot.knowledge.ingestion import FILES, LEASE, TRIES, WAITING, Ingestion
 from bot.store.audit import Audit
 from bot.store.ingestions import IngestionStore
@@ -282,6 +283,31 @@ async def test_whoever_has_lost_it_stops(start: Callable[[str], Process], clock:
         clock.now += LEASE
         assert statuses((await other.done(given, Files()))[-1]) == ["added", "added"]
         assert [one async for one in work] == []
+
+
+async def test_a_file_that_could_not_be_stored_for_a_moment_is_not_refused(
+    library: Library, start: Callable[[str], Process]
+) -> None:
+    bot = start("me")
+    given = await bot.taken(intake("a.md", "b.md"))
+    away = library.folder
+    away.write_text("in its place", encoding="utf-8")
+    with pytest.raises(StoreError):
+        await bot.done(given, Files())
+    away.unlink()
+    (found,) = await bot.ingestion.unfinished("slack")
+    assert statuses((await bot.done(found, Files()))[-1]) == ["added", "added"]
+
+
+async def test_what_cannot_be_stored_at_all_is_said(library: Library, start: Callable[[str], Process]) -> None:
+    bot = start("me")
+    given = await bot.taken(intake("a.md"))
+    library.folder.write_text("in its place", encoding="utf-8")
+    for _ in range(TRIES - 1):
+        with pytest.raises(StoreError):
+            await bot.done(given, Files())
+    (verdict,) = [file.verdict for file in (await bot.done(given, Files()))[-1].files]
+    assert verdict is not None and verdict.status == "refused" and "中断" not in verdict.reason
 
 
 async def test_a_file_that_ends_processes_is_given_up(start: Callable[[str], Process]) -> None:
