@@ -19,6 +19,7 @@ from bot.cli.runtime import (
     CONFIG,
     FAILED,
     LANGUAGE,
+    LATEST_SECONDS,
     UNANSWERED,
     USAGE,
     AsJson,
@@ -27,6 +28,7 @@ from bot.cli.runtime import (
     aside,
     complain,
     do,
+    end_within,
     finish,
     log_to_stderr,
     path_of,
@@ -153,6 +155,7 @@ def run(
             if platforms.refusal is not None:
                 complain(platforms.refusal.text(LANGUAGE), CONFIG)
             output.say(_("Stopping …", "終了しています…"))
+            end_within(LATEST_SECONDS)
         return ANSWERED
 
     as_owner(work, first=first, level="INFO" if settings.platforms else "WARNING")

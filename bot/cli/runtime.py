@@ -6,7 +6,9 @@ Exit statuses are part of the contract for programs.
 import asyncio
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -32,6 +34,7 @@ T = TypeVar("T")
 
 LANGUAGE = interface_language(os.environ)
 ANSWERED, FAILED, USAGE, UNANSWERED, INTERRUPTED = 0, 1, 2, 3, 130
+LATEST_SECONDS = 40.0  # after SIGTERM; beyond what answers and Q/A pairs that are under way are given
 CONFIG = 78  # EX_CONFIG of sysexits.h: a platform refuses the settings
 
 
@@ -253,6 +256,14 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
             raise
         complain(error.text(LANGUAGE), FAILED)
     raise typer.Exit(status)
+
+
+def end_within(seconds: float) -> None:
+    """The process, which is stopping, ends by then: a database that says nothing any more would hold it up for minutes.
+    What is cut short is put right at the next start, or by another process."""
+    last = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
+    last.daemon = True
+    last.start()
 
 
 def path_of(text: str) -> Path:

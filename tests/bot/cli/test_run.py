@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
 import termios
 import threading
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import pytest
 from adapters.web.server.server import until_stopped
 from bot.cli.commands import _talk
 from tests.adapters.terminal.pseudo_terminal import Terminal
-from tests.bot.program import Process, environment
+from tests.bot.program import PYTHON, ROOT, Process, environment
 from tests.copies import copy_folder
 
 PROMPT = "kotae› "
@@ -141,6 +142,12 @@ def test_a_service_runs_on_without_any_input_and_ends_when_told(tmp_path: Path) 
             assert program.wait(30) == 0
             assert program.stderr is not None and b"Traceback" not in program.stderr.read()
     os.close(closed)
+
+
+def test_a_process_that_stops_has_an_end_whatever_holds_it_up() -> None:
+    held_up = "from threading import Event; from bot.cli.runtime import end_within; end_within(0.1); Event().wait(60)"
+    with subprocess.Popen([*PYTHON, "-c", held_up], env=environment(None), cwd=ROOT) as process:
+        assert process.wait() == -signal.SIGTERM
 
 
 def test_a_search_model_that_cannot_be_loaded_is_said_before_anybody_asks(tmp_path: Path) -> None:
