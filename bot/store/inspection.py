@@ -23,6 +23,12 @@ Wholeness = Literal["whole", "damaged", "unknown"]
 _STEPS = 100_000  # of SQLite's machine between two looks at the clock: some ms
 _BUSY_SECONDS = 3.0
 _LOOKS = 4  # at the session that each of two connections is in
+_CONNECTIONS = text(
+    "SELECT rolsuper, rolconnlimit, datconnlimit, current_setting('max_connections')::int AS everybody,"
+    " current_setting('superuser_reserved_connections')::int"
+    " + coalesce(current_setting('reserved_connections', true)::int, 0) AS reserved"
+    " FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()"
+)
 _ONE_FILE = "PRAGMA journal_mode = DELETE"
 
 
@@ -124,6 +130,16 @@ async def server_condition(url: str, link: ServerLink) -> Condition:
             async with write(engine, durable=False):
                 pass
         return Condition(revision, revision is None or revision in known, wanted, "whole", trouble)
+
+
+async def connections_given(engine: Engine) -> int:
+    """How many connections a PostgreSQL server gives at most to this role and database, all processes together. Raises
+    StoreError."""
+    (found,) = await rows(engine, _CONNECTIONS)
+    if found.rolsuper:  # is not limited, but for what the server has
+        return int(found.everybody)
+    limits = (each for each in (found.rolconnlimit, found.datconnlimit) if each >= 0)
+    return int(min(found.everybody - found.reserved, *limits))
 
 
 def copy(file: Path, to: Path) -> None:

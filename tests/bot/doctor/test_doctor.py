@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from sqlalchemy.engine import make_url
 
 from bot.app import running
 from bot.config.settings import Settings
@@ -33,6 +34,7 @@ from bot.store.retention_clock import RetentionClock
 from migrations import revisions, upgrade
 from retrieval.i18n import Text
 from tests.bot import databases
+from tests.bot import postgresql as on_server
 from tests.bot.library import opened
 from tests.bot.program import kotae
 from tests.disks import small_disk
@@ -512,6 +514,18 @@ async def test_processes_of_one_database_are_named(server_url: str, tmp_path: Pa
     (there,) = await found("processes", at(tmp_path, DATABASE_URL=server_url, QDRANT_URL="http://127.0.0.1:1"))
     assert (there.level, there.what.en) == ("ok", "2 now: north:12, south:34.")
     assert await found("processes", at(tmp_path)) == []
+
+
+async def test_a_server_that_gives_fewer_connections_than_are_taken_is_told(server_url: str, tmp_path: Path) -> None:
+    on_server.execute(
+        server_url, "CREATE ROLE few LOGIN CONNECTION LIMIT 15", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO few"
+    )
+    address = make_url(server_url).set(username="few").render_as_string(hide_password=False)
+    more = {"DATABASE_URL": address, "QDRANT_URL": "http://127.0.0.1:1"}
+    few, _ = await found("processes", at(tmp_path, **more))
+    expect([few], "warning", "15 connections at most, and 1 process may take 16", "CONNECTION LIMIT", "最大 15")
+    (fine,) = await found("processes", at(tmp_path, **more, KOTAE_DATABASE_CONNECTIONS="14"))
+    assert fine.level == "ok"
 
 
 # -- documents and the index ----------------------------------------------------------------------------------------
