@@ -38,7 +38,7 @@ _BESIDE = 0.4  # of the better line beside it: what answers often stands next to
 _BELOW = 1.0  # of what an item is in, which the item goes on from
 _COLUMN = 0.005  # what a column costs, so that two short lines come before a long one that is hardly better
 _NAMED = 2.0  # of a day that the question names, however either writes it
-_ROWS_BEHIND = 1.5  # a row of a table that is so far behind the best one of it is another thing's
+_ROWS_BEHIND = 1.25  # a row of a table that has so much less of the question than the best one of it is another thing's
 _BEHIND = 4.0  # what is so far behind by its words is not compared in meaning: of the lines that a question in a page's
 # own words finds up to nine tenths, of others few, and no fact less in any of five roundings of the vectors
 _CELL = re.compile(r" / |, (?=[^,:]{1,60}: )")  # of a row in one line
@@ -100,7 +100,7 @@ class CandidateLines:
         `cosines`: of the question with the `undecided`; without them words and rank alone decide. `of`: so many
         questions are answered in one message, each with fewer lines.
         """
-        ranked = sorted(zip(self._scores(cosines), self.lines, strict=True), key=lambda pair: -pair[0])
+        ranked = sorted(zip(self._scores(cosines), self.words, self.lines, strict=True), key=lambda one: -one[0])
         leading = {line.at for line in self.lines if _LEADS.search(line.unit.text)}
         while True:
             chosen = _fitting(ranked, of)
@@ -108,7 +108,7 @@ class CandidateLines:
             hanging = {(hit, place) for hit, place in shown & leading if (hit, place + 1) not in shown}
             if not hanging or hanging == shown:
                 break
-            ranked = [(score, line) for score, line in ranked if line.at not in hanging]
+            ranked = [one for one in ranked if one[-1].at not in hanging]
         return [
             Excerpt(hit, tuple((line.place, line.unit) for line in sorted(found, key=lambda line: line.place)))
             for hit, found in chosen.items()
@@ -125,15 +125,15 @@ class CandidateLines:
         ]
 
 
-def _fitting(ranked: Sequence[tuple[float, _Line]], of: int) -> dict[int, list[_Line]]:
+def _fitting(ranked: Sequence[tuple[float, float, _Line]], of: int) -> dict[int, list[_Line]]:
     """The best lines that may be shown together, by their hits."""
     chosen: dict[int, list[_Line]] = {}
     most, left = math.ceil(PASSAGES / of), COLUMNS * (of + 1) // (2 * of)
     best: dict[Hashable, float] = {}
-    for score, line in ranked:
+    for _, words, line in ranked:
         size = _columns(line.unit.text[:LONGEST])
         fits = size <= left and (line.hit in chosen or len(chosen) < most)
-        close = not line.table or score > best.setdefault(line.table, score) - _ROWS_BEHIND
+        close = not line.table or words > best.setdefault(line.table, words) - _ROWS_BEHIND
         if (fits and close) or not chosen:
             chosen.setdefault(line.hit, []).append(line)
             left -= size
@@ -215,12 +215,13 @@ def _meaning(texts: Sequence[str], cosines: Mapping[str, float]) -> list[float]:
         if text in cosines:
             known.setdefault(language, []).append(cosines[text])
     means = {language: fmean(some) for language, some in known.items()}
-    leads = [
-        cosines[text] - means[language] if text in cosines else 0.0
+    leads = {
+        text: cosines[text] - means[language]
         for text, language in zip(texts, languages, strict=True)
-    ]
-    deviation = (pstdev(leads) if leads else 0.0) or 1.0
-    return [lead / deviation for lead in leads]
+        if text in cosines
+    }
+    deviation = (pstdev(leads.values()) if leads else 0.0) or 1.0
+    return [leads.get(text, 0.0) / deviation for text in texts]
 
 
 def _led(lines: Sequence[_Line], scores: Sequence[float]) -> list[float]:

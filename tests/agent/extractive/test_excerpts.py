@@ -309,6 +309,26 @@ def test_meaning_decides_where_no_words_are_shared() -> None:
     assert "by the office" not in shown(question, [page])
 
 
+def test_meaning_of_a_few_lines_does_not_outweigh_what_their_words_say() -> None:
+    table = "| Shown | Cause |\n|---|---|\n| E2 is shown | the sensor is broken |\n| E5 is shown | too little water |\n"
+    others = hit("\n\n".join(f"{n} coffee tea milk sugar" for n in range(40)), "others.md")
+    question = "And what if E2 is shown?"
+    rows = candidate_lines(question, [hit(table), others], ENCODER.terms).undecided()
+    first, *_ = closest(question, [hit(table), others], {text: 0.9 if "E5" in text else 0.8 for text in rows})
+    assert [line.text for _, line in first.lines] == ["Shown: E2 is shown / Cause: the sensor is broken"]
+
+
+def test_rows_of_a_table_that_is_asked_for_whole_are_all_shown_however_near_their_meaning() -> None:
+    table = "# Action items\n\n| What | Who |\n|---|---|\n| Cancel the lease | Ann |\n| Offer for rooms | Tom |\n"
+    question = "What are the action items?"
+    rows = candidate_lines(question, [hit(table)], ENCODER.terms).undecided()
+    (excerpt,) = closest(question, [hit(table)], {text: 0.9 if "Tom" in text else 0.5 for text in rows})
+    assert [line.text for _, line in excerpt.lines] == [
+        "What: Cancel the lease / Who: Ann",
+        "What: Offer for rooms / Who: Tom",
+    ]
+
+
 def test_a_place_further_down_costs_less_than_what_words_say() -> None:
     pages = [hit("The office opens at nine.", f"{n}.md") for n in range(3)] + [
         hit("Parking costs 500 yen.", "parking.md")
