@@ -27,7 +27,18 @@ from agent.extractive.index import (
     telling,
     written,
 )
-from agent.extractive.phrases import FOUND, NOTHING, OBJECTED, OBJECTION, REPLIES, REVIEWS, SEARCHES, UNSEARCHED, quoted
+from agent.extractive.phrases import (
+    ABOUT_ANSWER,
+    COMMENTED,
+    FOUND,
+    NOTHING,
+    OBJECTED,
+    REPLIES,
+    REVIEWS,
+    SEARCHES,
+    UNSEARCHED,
+    quoted,
+)
 from agent.extractive.wanted import given, of_each, of_that_row
 from agent.models.base import (
     Effort,
@@ -47,11 +58,11 @@ from agent.models.base import (
 from agent.routing.calculator import answer
 from agent.routing.follow_up import about, leant_on, says_little
 from agent.routing.parts import parts
-from agent.routing.router import Kind, asked_in, computed, objects, question_in, route
+from agent.routing.router import Kind, asked_in, comments, computed, objects, question_in, route
 from agent.sentinels import NO_ANSWER
 from agent.tool_calls import fitting
 from agent.tools import SEARCH
-from retrieval.i18n import Language
+from retrieval.i18n import Language, Text
 from retrieval.text import language_of
 from retrieval.types import CONFIDENT, EmbeddingError, Hit
 
@@ -71,7 +82,7 @@ class _Turn:
     question: str
     earlier: str  # the questions before it that it leans on, and what was said around it
     leans: bool  # there are such questions
-    objects: bool  # it only says that what was told is wrong
+    about_answer: Text | None  # what is said to one that only speaks of the answer before it
     kind: Kind
     done: tuple[tuple[ToolCall, ToolResult], ...]
     calls_before: int  # in the whole conversation, so that ids stay unique
@@ -138,8 +149,8 @@ class ExtractiveModel:
         if not turn.done:
             if turn.kind != "team":
                 return UNSEARCHED[turn.kind].to(language), _reply(turn), ()
-            if turn.objects:
-                return OBJECTION.to(language), OBJECTED.to(language), ()
+            if turn.about_answer:
+                return ABOUT_ANSWER.to(language), turn.about_answer.to(language), ()
             if can_search:
                 return _why(turn), "", _calls(turn)
         looks = await self._looks(turn)
@@ -226,7 +237,7 @@ def _structured(messages: Sequence[Message], wanted: Mapping[str, Any]) -> dict[
 
 
 def _plan(turn: _Turn) -> dict[str, Any]:
-    if turn.objects or turn.kind != "team":
+    if turn.about_answer or turn.kind != "team":
         return {"search": False, "queries": []}
     return {"search": True, "thought": _why(turn), "queries": [{"query": query} for query in _queries(turn)]}
 
@@ -261,11 +272,15 @@ def _read(messages: Sequence[Message]) -> _Turn:
         question=question,
         earlier=f"{before} {around}".strip(),
         leans=bool(before),
-        objects=len(own) > 1 and objects(question),
+        about_answer=_about_answer(question) if len(own) > 1 else None,
         kind=route(question, opens=len(own) == 1).kind,
         done=_results(messages[start:]),
         calls_before=sum(len(message.calls) for message in messages if isinstance(message, ModelMessage)),
     )
+
+
+def _about_answer(message: str) -> Text | None:
+    return OBJECTED if objects(message) else COMMENTED if comments(message) else None
 
 
 def _language(messages: Sequence[Message]) -> Language:

@@ -55,15 +55,23 @@ REPLIES: Mapping[Kind, Text] = {
     ),
 }
 
-OBJECTION = Text(
-    en="This says that my answer was wrong; the same search would show the same again.",
-    ja="前の回答へのご指摘です。同じ検索では同じ結果になるため、検索しません。",
+ABOUT_ANSWER = Text(
+    en="This is about my answer; the same search would show the same again.",
+    ja="前の回答についてのお話です。同じ検索では同じ結果になるため、検索しません。",
 )
 OBJECTED = Text(
     en="Thank you for telling me. I quote the documents, so I cannot put it right myself. Please rate that answer 👎 "
     "(in the terminal: /down) and write what it should say: it is brought to the people who can answer it.",
     ja="ご指摘ありがとうございます。資料を引用しているため、私のほうでは直せません。その回答に 👎 を付けて"
     "（ターミナルでは /down）正しい内容をお書きいただくと、詳しい方に届きます。",
+)
+COMMENTED = Text(
+    en="I quote the documents as they stand, so I can neither vouch for them nor shorten, translate or reword them. "
+    "The sources of that answer say what page it is from. If it looks wrong, rate it 👎 (in the terminal: /down): it "
+    "is brought to the people who can answer it.",
+    ja="資料の記載をそのまま引用しているため、正しさの保証や、要約・翻訳・言い換えはできません。どのページの記載かは、"
+    "その回答の出典からご確認いただけます。誤りと思われるときは、回答に 👎 を付けていただくと（ターミナルでは /down）、"
+    "詳しい方に届きます。",
 )
 
 SEARCHES: Mapping[str, Text] = {

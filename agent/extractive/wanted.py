@@ -22,9 +22,11 @@ from retrieval.text import normalise
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _HOUR = re.compile(r"何時(?!間)|(?:what|which) time")
 _HOW_MANY = re.compile(r"\Ahow many(?! times)|\A何(?![回度])")  # not how often, which 「毎月」 tells, nor how hot
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+")
+_PHONE = re.compile(r"\d[\d() -]{4,}\d|(?:内線|extension|ext\.?)\D{0,3}\d{2,}", re.IGNORECASE)
 _SOME = 0.4  # of the words that a question is about
 
-Has = Callable[[str], bool]
+Has = Callable[[str], object]
 
 _CLAUSE = re.compile(r"[,.;:!?、。\n]|\b(?:if|when|because|since|but|so|and|while|although)\b|けど|けれど|ので|のに")
 
@@ -101,6 +103,10 @@ def _asks_what_is_not(asked: str) -> bool:
 
 
 def _required(asked: str) -> Has | None:
+    if words("asks_mail").search(asked):
+        return _MAIL.search
+    if words("asks_phone").search(asked):
+        return _PHONE.search
     if words("asks_time").search(asked):
         return _clocked if _HOUR.search(asked) else _timed
     if not (figure := words("asks_figure").search(asked)):

@@ -65,6 +65,13 @@ def objects(message: str) -> bool:
     return len(text) <= _LONG and _only(text, "objects", *_COURTESY, "remark", "around")
 
 
+def comments(message: str) -> bool:
+    """Whether a message asks for nothing but whether what was told is so, where it stands, or to have it in other
+    words."""
+    text = _without_emoji(message)
+    return len(text) <= _LONG and _only(text, "comments", *_COURTESY, "remark", "around", "please")
+
+
 def puts_off(message: str) -> bool:
     """Whether a message says that its author knows no answer, or looks for one, and nothing else."""
     text = _without_emoji(message)

@@ -365,6 +365,14 @@ async def test_a_figure_of_another_kind_than_the_one_asked_for_is_no_answer(ques
         ("年会費の督促はいくら払っても届く？", "年会費の督促は総務が行う。", True),
         ("年会費はいくら？", "年会費の問い合わせは01656-5-3330まで。", False),
         ("職員駐車場は何台分ありますか", "職員駐車場は月額3,500円、自宅が2km以内の人は使えません。", False),
+        ("職員駐車場の電話番号は？", "職員駐車場は全部で40台分あり、電話で申し込む。", False),
+        ("職員駐車場の電話番号は？", "職員駐車場の受付は内線 4410 です。", True),
+        (
+            "What is the e-mail address of the car park?",
+            "The car park answers e-mail at its address within 2 days.",
+            False,
+        ),
+        ("What's the car park's e-mail?", "The car park's e-mail is cars@corp.example.", True),
         ("職員駐車場は何台分ありますか", "職員駐車場は全部で40台分ある。", True),
         ("職員駐車場は何台分ありますか", "職員駐車場の数: 40", True),
         ("冷蔵庫は何度ですか", "冷蔵庫は4℃に保つ。", True),
@@ -699,7 +707,7 @@ async def test_pages_about_the_rest_of_a_mail_do_not_hide_the_one_about_its_ques
 async def test_an_identifier_with_parts_is_one_word_of_a_follow_up() -> None:
     library = Library()
     await turn("What about SEV-2?", library, history=[("Who approves laptop requests of a SEV-1?", "…")])
-    assert [query for query, _ in library.asked] == ["Who approves laptop requests of a SEV-1? What about SEV-2?"]
+    assert [query for query, _ in library.asked] == ["Who approves laptop requests of a SEV-2? What about SEV-2?"]
 
 
 BOTH = "経費精算の期限は支払日から何日以内ですか？あと、国内出張の宿泊費は1泊いくらまでですか？"
@@ -768,7 +776,14 @@ async def test_an_objection_alone_is_not_searched_for_and_leads_to_those_who_kno
     assert last.outcome == "answered"
 
 
-@pytest.mark.parametrize("message", ["That's wrong.", "違います"])
+@pytest.mark.parametrize(("message", "said"), [("Are you sure?", "sources"), ("本当？ 英語でお願いします", "出典")])
+async def test_a_word_about_the_answer_is_not_searched_for(message: str, said: str) -> None:
+    library = Library(relevance=0.3)
+    last = answer(await turn(message, library, history=[(EACH[0], "30日以内です。")]))
+    assert said in last.text and not last.unsure and not library.asked
+
+
+@pytest.mark.parametrize("message", ["That's wrong.", "違います", "Really?"])
 async def test_where_nothing_was_answered_an_objection_is_looked_up_like_anything(message: str) -> None:
     library = Library()
     await turn(message, library)

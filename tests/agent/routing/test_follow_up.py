@@ -26,6 +26,8 @@ from agent.routing.follow_up import goes_on, leans, leant_on
         "Sorry, I meant the secondary on-call engineer",
         "How does this work?",
         "Until when?",
+        "Since which version?",
+        "How do I request something else?",
         "Why?",
         "うーん、それでカードは使える？",
         "あ、では土曜日の受付は何時までですか？",
@@ -95,6 +97,9 @@ def test_a_follow_up_leans_on_the_last_question_that_was_searched() -> None:
         "Second monitor?",
         "With two cars?",
         "Thanks! In Kobe and Osaka?",
+        "申請フォームはどこですか",
+        "連絡先と担当者は誰？",
+        "Where is the application form?",
     ],
 )
 def test_in_a_thread_what_is_no_sentence_goes_on(question: str) -> None:
@@ -107,6 +112,7 @@ def test_in_a_thread_what_is_no_sentence_goes_on(question: str) -> None:
     "question",
     [
         "経費精算の期限は？",
+        "経費の申請フォームはどこですか",
         "契約社員の賞与はどうなりますか？",
         "PCを紛失した場合はどこに連絡しますか",
         "在宅勤務について教えて",
@@ -131,3 +137,31 @@ def test_of_a_long_question_the_end_is_enough() -> None:
     before = leant_on("それはいつまで？", ["経費の精算について。" * 100 + "夏季休暇は何日ですか？"])
     assert len(before) == 200
     assert before.endswith("夏季休暇は何日ですか？")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "question", "before"),
+    [
+        (["What does HRN-4012 mean?"], "And HRN-5003?", "What does HRN-5003 mean?"),
+        (["E5って表示されました", "いつからですか"], "E2は？", "E2って表示されました いつからですか"),
+        (["How fast is SEV2?", "And SEV1?"], "Who is told then?", "How fast is SEV1? And SEV1?"),
+        (["What changed in 5.3.0?"], "And in 5.4.1?", "What changed in 5.4.1?"),
+        (["How do 5.3.0 and 5.3.2 differ?"], "And is 5.3.2 older?", "How do 5.3.0 and 5.3.2 differ?"),
+        (["What does HRN-4012 mean?"], "And for SEV1?", "What does HRN-4012 mean?"),
+    ],
+)
+def test_a_code_takes_the_place_of_the_one_before_it_of_its_form(
+    earlier: list[str], question: str, before: str
+) -> None:
+    assert leant_on(question, earlier) == before
+
+
+@pytest.mark.parametrize("question", ["No, I mean the demo one", "違う、デモの方"])
+def test_what_is_put_right_is_not_asked_any_more(question: str) -> None:
+    earlier = ["How long are backups of production kept?", "And staging?"]
+    assert leant_on(question, earlier) == earlier[0]
+    assert leant_on(question, earlier[:1]) == earlier[0]
+
+
+def test_nothing_leans_on_a_word_about_an_answer() -> None:
+    assert leant_on("Until when?", ["夏季休暇は何日ですか？", "Are you sure?"]) == "夏季休暇は何日ですか？"

@@ -2,7 +2,18 @@
 
 import pytest
 
-from agent.routing.router import approves, asked_in, computed, objects, puts_off, question_in, requests, route, uncalled
+from agent.routing.router import (
+    approves,
+    asked_in,
+    comments,
+    computed,
+    objects,
+    puts_off,
+    question_in,
+    requests,
+    route,
+    uncalled,
+)
 
 
 @pytest.mark.parametrize(
@@ -259,6 +270,9 @@ def test_what_is_asked_is_free_of_the_courtesy_around_it(message: str, question:
         "Whom do I put in cc: the lead or HR?",
         "may I write @channel in #general?",
         "@here",
+        "@tom is away until when?",
+        "@佐藤 の電話番号は？",
+        "@angular/core which version?",
         "",
     ],
 )
@@ -320,6 +334,50 @@ def test_an_objection(message: str) -> None:
 )
 def test_what_says_or_asks_more_is_no_objection(message: str) -> None:
     assert not objects(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "are you sure?",
+        "Hm, really?",
+        "is that still true?",
+        "source?",
+        "Thanks! What's the source for this?",
+        "where does it say that?",
+        "shorter please",
+        "Can you make it shorter?",
+        "could you translate that into Japanese please",
+        "in English, please",
+        "本当？",
+        "それって本当ですか？",
+        "出典はどこですか",
+        "どこに書いてありますか？",
+        "もっと短くお願いします",
+        "英語で教えてください",
+    ],
+)
+def test_a_word_about_an_answer(message: str) -> None:
+    assert comments(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "are you sure that it is 15 days?",
+        "is that right for contractors?",
+        "where is the source code?",
+        "a shorter notice period?",
+        "who can translate a contract?",
+        "in English or in Japanese?",
+        "please",
+        "本当の締め切りは？",
+        "ソースコードはどこですか",
+        "英語で契約書を書いてもいいですか",
+    ],
+)
+def test_what_asks_more_is_no_word_about_an_answer(message: str) -> None:
+    assert not comments(message)
 
 
 @pytest.mark.parametrize(
