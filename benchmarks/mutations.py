@@ -771,6 +771,27 @@ MUTATIONS = (
         ("tests/agent/extractive/test_model.py::test_a_new_question_that_finds_nothing_is_not_shown_the_page_of_the_one_before",),
     ),
     Mutation(
+        "of a code and the one named in its place one is asked",
+        "agent/routing/follow_up.py",
+        ("else named[0]", "else code[0]"),
+        ("tests/agent/routing/test_follow_up.py::test_a_code_takes_the_place_of_the_one_before_it_of_its_form",),
+    ),
+    Mutation(
+        "a word about an answer is no question",
+        "agent/extractive/model.py",
+        ("COMMENTED if comments(message) else None", "None"),
+        ("tests/agent/extractive/test_model.py::test_a_word_about_the_answer_is_not_searched_for",),
+    ),
+    Mutation(
+        "meaning weighs no more where few lines are compared",
+        "agent/extractive/excerpts.py",
+        ("pstdev(leads.values()) if", "pstdev(leads.get(text, 0.0) for text in texts) if"),
+        (
+            "tests/agent/extractive/test_excerpts.py"
+            "::test_meaning_of_a_few_lines_does_not_outweigh_what_their_words_say",
+        ),
+    ),
+    Mutation(
         "a question that is taken back leaves the steps of those that lean on it",
         "bot/store/turns.py",
         ("            unquote(db, row, now)\n", ""),
