@@ -51,6 +51,7 @@ def test_what_goes_on_or_says_too_little_of_its_own_leans(question: str) -> None
     [
         "When does the ferry to the penguin island leave?",
         "Who approves laptop requests?",
+        "Until what age may children use the gym?",
         "Hi! How do I request a laptop?",
         "Thanks! Where do I get a parking permit?",
         "Does IT support Linux laptops?",
