@@ -57,7 +57,7 @@ _EXTENTS: Mapping[str, Extent] = {
 }
 _OWN = (
     r"""[ \t\u3000>*_`"'「(（\-]*(?P<what>found|sure|見つか(?:った|りました)|確信)"""
-    r"""[*_`"\s]*[:：][*_`"\s]*(?P<said>\w+)"""
+    r"""[*_`"\s]*[:：][*_`"\s]*(?P<said>[^\W_]+)"""
 )
 _LINE = re.compile(rf"""^{_OWN}[ \t\u3000*_`"'」)）.。]*$\n?""", re.IGNORECASE | re.MULTILINE)
 _REMARKED = re.compile(rf"^{_OWN}[^\w\n]*[(（,、;；\-–—].*\Z", re.IGNORECASE | re.MULTILINE)

@@ -70,7 +70,7 @@ _DRAWING = re.compile(
 )
 _DRAWN_IN = re.compile(r"mermaid|plantuml|puml|dot|graphviz|svg|d2|ditaa|chart", re.IGNORECASE)
 _LINKS_ONLY = re.compile(
-    r"(?:\s|[-–—|/·•,、>»→*_()（）]|\[(?:[^\[\]]|\[[^\]]*\])*\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])|https?://\S+)+"
+    r"(?:\s|[-–—|/·•,、>»→*_()（）]|\[(?:[^\[\]]|\[[^\]]*\])*\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])|https?://\S++)+"
 )
 _POINTS_ELSEWHERE = re.compile(
     r"^(?:see also|external links?|related (?:pages?|links?|articles?|documents?)|further reading|references"

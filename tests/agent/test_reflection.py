@@ -167,3 +167,8 @@ def test_a_long_reply_is_none_without_end(text: str) -> None:
 )
 def test_what_is_left_for_the_draft(text: str, left: str) -> None:
     assert spoken(text) == left
+
+
+def test_a_form_to_be_filled_in_costs_no_time() -> None:
+    draft = f"Write it down. [1]\nSure: {'_' * 4_000}x y"
+    assert parse_draft(draft).text == draft

@@ -239,3 +239,8 @@ def test_boxes_numbers_and_what_is_not_known_are_written_as_readers_see_them(mar
 )
 def test_a_row_has_the_names_of_its_columns(markdown: str, columns: tuple[str, ...]) -> None:
     assert [unit.columns for unit in units(markdown)] == [columns]
+
+
+def test_addresses_in_a_row_cost_no_time() -> None:
+    (unit,) = units("[Archive](a.md) " + "https://" * 60 + " is gone")
+    assert not unit.leads_away

@@ -67,6 +67,8 @@ def test_calculations(message: str, value: Fraction | int) -> None:
         "エラー 500",
         "__import__('os').system('ls') + 1",
         "1+1 and who approves it?",
+        "error 5" + " " * 150 + "x",  # a column of a table that was pasted
+        "1" + "とは" * 90 + "x",
     ],
 )
 def test_what_is_no_calculation(message: str) -> None:
