@@ -29,6 +29,7 @@ from agent.models.base import (
 from agent.models.quota import SpentError
 from agent.tool_calls import written_calls
 from agent.tools import TOOLS
+from retrieval.text import encodable
 
 log = logging.getLogger(__name__)
 
@@ -143,6 +144,7 @@ async def _reply(
     if schema is None and not streamed:
         speech.say(message.text)
     speech.end()
+    message = replace(message, text=encodable(message.text))
     if schema is None and not message.calls:
         message = _with_written_calls(message, messages)
     if not message.text.strip() and not message.calls:

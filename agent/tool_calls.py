@@ -13,6 +13,7 @@ from agent.citations import marks
 from agent.models.base import Tool, ToolCall, ToolResult
 from agent.sentinels import RAG_TOOL_ERROR
 from retrieval.i18n import Language, Text, TextError
+from retrieval.text import encodable
 from retrieval.types import RAGToolError
 
 log = logging.getLogger(__name__)
@@ -52,35 +53,34 @@ class ToolRunner:
     def __init__(self, tools: Sequence[Tool], language: Language) -> None:
         self._tools = tools
         self._language = language
-        self._made: dict[str, asyncio.Task[ToolResult] | ToolResult] = {}
+        self._made: dict[str, ToolResult] = {}
         self.idle = 0  # calls that brought nothing new: refused or repeated
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """The results in the calls' order; the calls run at the same time."""
+        """The results in the calls' order; the calls run at the same time. Calls that were cut short were not made."""
+        begun: dict[str, asyncio.Task[ToolResult]] = {}
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run(call, group)) for call in calls]
-        for key, made in list(self._made.items()):
-            if isinstance(made, asyncio.Task):
-                self._made[key] = made.result()
+            tasks = [group.create_task(self._run(call, group, begun)) for call in calls]
+        self._made |= {key: task.result() for key, task in begun.items()}
         return [task.result() for task in tasks]
 
-    async def _run(self, call: ToolCall, group: asyncio.TaskGroup) -> ToolResult:
+    async def _run(
+        self, call: ToolCall, group: asyncio.TaskGroup, begun: dict[str, asyncio.Task[ToolResult]]
+    ) -> ToolResult:
         try:
             tool, arguments = checked(self._tools, call.name, call.arguments)
         except BadCallError as error:
             return self._refused(error)
         key = same_call(tool.name, arguments)
-        known = self._made.get(key)
-        if known is not None:
-            result = await known if isinstance(known, asyncio.Task) else known
+        if key in begun or key in self._made:
+            result = await begun[key] if key in begun else self._made[key]
             self.idle += 1
             numbers = f": {', '.join(f'Result {n}' for n in result.numbers)}" if result.numbers else ""
             summary = f"{result.summary} ({_REPEATED.to(self._language)})"
             content = result.content if result.failed else _AGAIN.format(numbers=numbers)
             return replace(result, content=content, summary=summary)
-        work = group.create_task(self._call(tool, arguments))
-        self._made[key] = work
-        return await work
+        begun[key] = group.create_task(self._call(tool, arguments))
+        return await begun[key]
 
     async def _call(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
         try:
@@ -170,10 +170,10 @@ def _as_typed(key: str, value: Any, kind: str) -> Any:
     if isinstance(value, list):
         return list(dict.fromkeys(_as_typed(key, each, "string") for each in value))
     if isinstance(value, str):
-        value = value.strip()
+        value = encodable(value).strip()
         if not value:
             raise BadCallError(_EMPTY, name=key)
-        if len(value.encode("utf-8", "replace")) > ARGUMENT_BYTES:
+        if len(value.encode()) > ARGUMENT_BYTES:
             raise BadCallError(_TOO_LONG, name=key, limit=ARGUMENT_BYTES)
     return value
 
@@ -203,15 +203,15 @@ _SHELL = re.compile(  # around calls that were taken out
     r"|<[|｜][^<>\n]{1,40}[|｜]>|</s>",
     re.MULTILINE,
 )
-_PARAMETER = re.compile(r"<parameter=(\w+)>\s*(.*?)\s*</parameter>", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=(\w+)>(.*?)</parameter>", re.DOTALL)
 _INVOKED = re.compile(
     rf"<{_PREFIX}invoke name=\"(?P<name>[\w.]+)\">(?P<given>(?:(?!<{_PREFIX}invoke).)*?)</{_PREFIX}invoke>", re.DOTALL
 )
-_NAMED_PARAMETER = re.compile(rf"<{_PREFIX}parameter name=\"(\w+)\"[^>]*>\s*(.*?)\s*</{_PREFIX}parameter>", re.DOTALL)
+_NAMED_PARAMETER = re.compile(rf"<{_PREFIX}parameter name=\"(\w+)\"[^>]*>(.*?)</{_PREFIX}parameter>", re.DOTALL)
 _TAGGED_ARGUMENTS = re.compile(
     r"<tool_call>\s*(?P<name>[\w.]+)\s*(?P<given>(?:<arg_key>.*?</arg_value>\s*)+)", re.DOTALL
 )
-_ARGUMENT = re.compile(r"<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>\s*(.*?)\s*</arg_value>", re.DOTALL)
+_ARGUMENT = re.compile(r"<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 _FENCE = re.compile(r"```[\w-]*\s*```")
 _ACTION = re.compile(r"^[\s*]*Action[\s*]*:[\s*]*(?P<name>\w+)[\s*]*\n[\s*]*Action Input[\s*]*:[\s*]*", re.MULTILINE)
 _KEYWORD = re.compile(r"\bfrom\s*=")  # an argument of a tool's, and a word that Python keeps for itself
@@ -349,5 +349,6 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _literal(text: str) -> Any:
+    text = text.strip()
     value, end = _decoded(text, 0)
     return value if end == len(text) else text

@@ -41,6 +41,12 @@ def normalise(text: str) -> str:
     return unicodedata.normalize("NFKC", text).lower()
 
 
+def encodable(text: str) -> str:
+    """With U+FFFD for half a surrogate pair, which a model may write and no encoding takes; two halves that stand
+    together are the character that they mean."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def language_of(text: str) -> Language:
     """`ja` when kana occur or a fifth of the letters are Japanese, else `en`.
 

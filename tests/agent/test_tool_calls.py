@@ -123,3 +123,16 @@ def test_no_text_breaks_the_reading(text: str) -> None:
         written_calls(f"{text}{SEARCH}({text}", TOOLS)
     except ValueError as error:
         assert str(error) == "a call that cannot be read"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<function={0}><parameter=queries>{1}</function>",
+        '<invoke name="{0}"><parameter name="queries">{1}</invoke>',
+        "<tool_call>{0}<arg_key>queries</arg_key><arg_value>{1}<arg_key>x</arg_key></arg_value>",
+    ],
+)
+def test_a_model_that_writes_line_breaks_without_end_costs_no_time(text: str) -> None:
+    _, ((name, _),) = written_calls(text.format(SEARCH, "\n" * 8_000), TOOLS)
+    assert name == SEARCH

@@ -1,6 +1,7 @@
 """Turns whose model fails, hangs or is given too much."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -18,6 +19,7 @@ from agent.models.base import (
 )
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent, Exchange
+from retrieval.types import Found
 from tests.agent.passages import LEAVE, REFUNDS, VPN, hit
 from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found, look
 from tests.fakes.scripted import Reply, ScriptedModel
@@ -137,6 +139,23 @@ async def test_when_the_search_time_is_over_the_answer_is_written_from_what_is_k
     answer = answer_of(await events(model, ask, Searches(REFUNDS)))
     assert answer.text == "30 days. [1]"
     assert model.offered[2] == ()
+
+
+@pytest.mark.parametrize("first", [look("How long do refunds take?"), Reply(text="30 days.")], ids=["model", "code"])
+async def test_a_search_that_the_time_for_searching_cut_off_is_made_once_more(first: Reply) -> None:
+    class SlowAtFirst(Searches):
+        async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+            answer = await super().__call__(queries, collections)
+            if len(self.asked) == 1:
+                await asyncio.Event().wait()
+            return answer
+
+    search = SlowAtFirst(REFUNDS)
+    model = ScriptedModel(first, Reply(text="30 days. [1]"), KEEP)
+    ask = asking("How long do refunds take?", deadline=asyncio.get_running_loop().time() + 2.0)
+    answer = answer_of(await events(model, ask, search))
+    assert (answer.outcome, answer.text) == ("answered", "30 days. [1]")
+    assert search.asked == [("How long do refunds take?", None)] * 2
 
 
 async def test_a_model_that_hangs_for_ever_ends_in_an_apology() -> None:
