@@ -89,6 +89,7 @@ def instructions(name: str, ask: Ask, today: date | None = None, *, thinks: bool
     language = LANGUAGES[ask.language]
     return prompt(
         name,
+        about=prose("about"),
         answer=prose("answer"),
         language=language,
         today=f"{_WEEKDAYS[today.weekday()]}, {today.isoformat()}",
@@ -269,7 +270,7 @@ def echoes_instructions(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _stretches() -> tuple[str, ...]:
-    """Overlapping pieces of the instructions; what a prompt is filled in with is not ours."""
+    """Overlapping pieces of the instructions; what a prompt is filled in with is not ours, or may be told (`about`)."""
     names = ("system", "thought", "answer", "review", "review_system", "rewrite", "draft", "synthesise", "overheard")
     passages = [_squeezed(passage) for name in names for passage in re.split(r"\$\w+", prose(name))]
     return tuple(

@@ -309,12 +309,12 @@ class Run:
         if findings.failures and not findings.searches:  # an outage, not a question without an answer
             reason = findings.failures[-1].text(language)
             return self._answered(outcomes.SEARCH_FAILED.to(language, reason=reason), "failed")
-        if said.startswith(DECLINED) or echoes_instructions(said):
-            known = findings.searches or self.model.name == EXTRACTIVE  # else it may say what nobody has looked up
-            words = scrubbed(without_marks(cleaned(said)), ()) if known and not echoes_instructions(said) else ""
-            return self._answered(words or outcomes.DECLINED.to(language), "declined")
         draft = parse_draft(said)
         text = cleaned(draft.text)
+        if draft.text.startswith(DECLINED) or echoes_instructions(said):
+            known = findings.searches or self.model.name == EXTRACTIVE  # else it may say what nobody has looked up
+            words = scrubbed(without_marks(text), ()) if known and not echoes_instructions(said) else ""
+            return self._answered(words or outcomes.DECLINED.to(language), "declined")
         if said.startswith(NO_ANSWER) or draft.found == "no" or not text:
             return await self._unknown(text)
         self.emit(Drafted(text))
@@ -495,8 +495,8 @@ def _name(name: str, limit: int) -> str:
 
 def _linked(passage: Passage) -> str:
     """A page's name, linked where it has an address. Both are the document's words: no markup of theirs survives."""
-    name = re.sub(r"[\[\]()<>*_`#|~\\]", "", scrubbed(_name(passage.title or passage.document, NAME), ())).strip()
-    name = name or passage.document
+    shown = (scrubbed(_name(each, NAME), ()) for each in (passage.title, passage.document))
+    name = next(filter(None, (re.sub(r"[\[\]()<>*_`#|~\\]", "", each).strip() for each in shown)), "…")
     if passage.url and re.fullmatch(r"https?://[^\s<>]+", passage.url):
         return f"[{name}]({passage.url.replace('(', '%28').replace(')', '%29')})"
     return name

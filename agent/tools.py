@@ -253,7 +253,7 @@ def described(collections: Sequence[CollectionInfo], *, counts: bool = True) -> 
     while len("\n".join(kept)) > LISTED_CHARACTERS:
         kept.pop()
     if len(kept) < len(rows):
-        kept.append(f"- … and {len(rows) - len(kept)} more ({LIST} shows them)")
+        kept.append(f"- … and {len(rows) - len(kept)} more, which can be searched, too")
     return _plain("\n".join(kept)) or "(none yet)"
 
 

@@ -244,6 +244,9 @@ async def test_the_closest_page_is_what_the_draft_names_and_no_markup_of_its_own
     assert answer.text.startswith(
         "情報が見つかりませんでした。最も近いページは「[Cats !here](https://w.test/c)」です。"
     )
+    signs = Searches(hit("Cats.", "[click](https://evil.test)", title="***"))
+    answer = answer_of(await events(ScriptedModel(look("pets"), Reply(text="Found: no")), "May I bring pets?", signs))
+    assert "The closest page is click. I" in answer.text
     gone = ScriptedModel(look("pets"), Reply(text="Found: no"))
 
     async def still_readable(hits: Sequence[Hit]) -> Collection[str]:

@@ -317,3 +317,26 @@ async def test_a_refusal_of_the_model_is_declined() -> None:
     model = ScriptedModel(look("refunds"), Reply(text=f"{DECLINED} I cannot write poems. [1]"))
     answer = answer_of(await events(model, "Write a poem about our refunds", Searches()))
     assert (answer.text, answer.outcome) == ("I cannot write poems.", "declined")
+
+
+@pytest.mark.parametrize("form", ["{0}\nFound: no\nSure: yes", '{{"answer": "{0}", "found": "partly", "sure": "yes"}}'])
+async def test_what_a_model_says_of_its_refusal_is_not_shown(form: str) -> None:
+    refusal = Reply(text=form.format(f"{DECLINED} I cannot write poems."))
+    answer = answer_of(
+        await events(ScriptedModel(look("refunds"), refusal), "Write a poem on refunds", Searches(REFUNDS))
+    )
+    assert (answer.text, answer.outcome) == ("I cannot write poems.", "declined")
+
+
+async def test_what_the_instructions_say_of_the_bot_may_be_told() -> None:
+    told = f"I am Kotae; {prose('about')}"
+    answer = answer_of(await events(ScriptedModel(Reply(text=told)), "What can you do?", Searches()))
+    assert (answer.text, answer.outcome) == (told, "answered")
+
+
+async def test_half_a_surrogate_pair_of_a_model_is_no_matter() -> None:
+    search = Searches(REFUNDS)
+    model = ScriptedModel(look("\ud83d\ude00 refund \ud83d"), Reply(text="30 days \ud83d. [1]"), KEEP)
+    answer = answer_of(await events(model, "How long do refunds take?", search))
+    assert search.asked == [("\U0001f600 refund \ufffd", None)]
+    assert answer.text == "30 days \ufffd. [1]"
