@@ -94,9 +94,11 @@ def own(folder: Path) -> int:
         raise QdrantConnectionError(_UNUSABLE, folder=folder, why=os_reason(error)) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except OSError as error:  # also of a share that has no locks
         os.close(lock)
-        raise OwnedError(_OWNED, folder=folder) from error
+        if isinstance(error, BlockingIOError):
+            raise OwnedError(_OWNED, folder=folder) from error
+        raise QdrantConnectionError(_UNUSABLE, folder=folder, why=os_reason(error)) from error
     return lock
 
 

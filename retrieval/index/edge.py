@@ -106,7 +106,7 @@ class _Sight:
         return _filter(*conditions)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Search:
     """A search that waits for the engine, and what it found."""
 
@@ -395,7 +395,11 @@ class EdgeIndex:
             return gathered(probes, {part: () for part in asked if not isinstance(part, int)})
         search = _Search(view, probes, asked, limit)
         self._waiting.append(search)
-        await self._run(self._search)  # as many turns as searches, and each takes several
+        try:
+            await self._run(self._search)  # as many turns as searches, and each takes several
+        finally:
+            with suppress(ValueError):  # taken, as it is unless it was given up: its turn is none then
+                self._waiting.remove(search)
         return search.found
 
     def _search(self) -> None:

@@ -2,12 +2,14 @@
 qdrant-client's local mode, as far as the two mean the same."""
 
 import asyncio
+import errno
 import json
 import math
 import os
 import random
 import shutil
 import sys
+import threading
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from dataclasses import dataclass, field, replace
@@ -590,6 +592,35 @@ async def test_one_of_the_searches_that_wait_together_fails_alone(embedded: Edge
         assert ids(candidates.branches["words" if n % 3 == 2 else "dense"]) == [point().id]
 
 
+async def test_searches_that_were_given_up_take_nobodys_turn(tmp_path: Path) -> None:
+    writes, goes_on = threading.Event(), threading.Event()
+
+    def free(_: Path) -> int:
+        writes.set()
+        goes_on.wait()
+        return 2**50
+
+    goes_on.set()
+    index = await EdgeIndex.open(tmp_path, dimensions=4, embedder="test", tokenizer="words 1", free=free)
+    writes.clear()
+    goes_on.clear()
+    writing = asyncio.create_task(index.put([point()]))  # nothing is searched until it has room
+    await asyncio.to_thread(writes.wait)
+    given_up = [asyncio.create_task(ask(index, see(), dense=[1.0, 0, 0, 0])) for _ in range(20)]
+    await asyncio.sleep(0)
+    for search in given_up:
+        search.cancel()
+    assert all(
+        isinstance(each, asyncio.CancelledError) for each in await asyncio.gather(*given_up, return_exceptions=True)
+    )
+    last = asyncio.create_task(ask(index, see(), dense=[1.0, 0, 0, 0]))
+    await asyncio.sleep(0)
+    goes_on.set()
+    await writing
+    assert ids(found(await last)) == [point().id]
+    await index.close()
+
+
 async def test_the_loop_goes_on_during_a_write(embedded: EdgeIndex) -> None:
     ticks = 0
 
@@ -998,6 +1029,17 @@ async def test_a_second_owner_is_refused_in_words_until_the_first_is_gone(tmp_pa
     with pytest.raises(QdrantConnectionError, match="Another Kotae"):
         await opened(tmp_path)
     await index.close()
+
+
+async def test_a_folder_on_a_disk_without_locks_is_not_said_to_have_another_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuses)
+    with pytest.raises(QdrantConnectionError, match="cannot be used for the search index: No locks available"):
+        await opened(tmp_path)
 
 
 # Replaces one document for ever; "commits" by appending the generation to a file; stops for good at a given step.
