@@ -62,7 +62,9 @@ class RetryBudget:
         self._retried: deque[float] = deque()
 
     def succeeded(self) -> None:
-        self._succeeded.append(self._clock())
+        now = self._clock()
+        self._succeeded.append(now)
+        _forget(self._succeeded, now - RETRY_WINDOW)
 
     def take(self) -> bool:
         """Whether one more is allowed now; it counts as made then."""

@@ -90,14 +90,14 @@ def leans(question: str) -> bool:
     """Whether it goes on from something said before: by its first words, or because it says too little of its own
     before it refers to something."""
     text = " ".join(normalise(_DEPARTMENT.sub("computers", question)).split())
-    if words("continues").match(text) or words("corrects").match(text):
-        return True
-    courtesy = (words(kind).match(text) for kind in ("greeting", "thanks", "hesitates"))
-    ends = [found.end() for found in courtesy if found and found.end()]
-    if ends:
-        return leans(text[max(ends) :].lstrip(" ,.!、。！~〜…"))
-    found = words("refers").search(text)
-    return says_little(text[: found.start()] if found else text)
+    while not (words("continues").match(text) or words("corrects").match(text)):
+        courtesy = (words(kind).match(text) for kind in ("greeting", "thanks", "hesitates"))
+        end = max((found.end() for found in courtesy if found), default=0)
+        if not end:
+            found = words("refers").search(text)
+            return says_little(text[: found.start()] if found else text)
+        text = text[end:].lstrip(" ,.!、。！~〜…")
+    return True
 
 
 def says_little(text: str, enough: int = _ITS_OWN) -> bool:

@@ -111,7 +111,8 @@ class Unigram:
             if place % 2:
                 yield self._special[part]
             elif normal := self._normalizer.normalize_str(part) if part else "":
-                yield from normal.replace(" ", _SPACE).removeprefix(_SPACE).split(_SPACE)
+                for word in normal.replace(" ", _SPACE).removeprefix(_SPACE).split(_SPACE):
+                    yield from (word[at : at + _AT_ONCE] for at in range(0, max(1, len(word)), _AT_ONCE))
 
     def _best(self, words: Sequence[str]) -> Iterator[list[int]]:
         """The most probable pieces of each."""

@@ -1,6 +1,7 @@
 """Second tries and the breaker, in virtual time; and over the wire, with both real clients."""
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -265,6 +266,19 @@ async def test_second_tries_are_a_fifth_of_the_successes_and_a_few() -> None:
     assert taken == 100 * RETRY_SHARE
     time.now += 60
     assert [budget.take() for _ in range(FREE_RETRIES + 1)] == [True] * FREE_RETRIES + [False]
+
+
+def test_what_succeeded_is_not_remembered_for_ever() -> None:
+    time = Time()
+    budget = RetryBudget(clock=time)
+    tracemalloc.start()
+    try:
+        for _ in range(20_000):
+            time.now += 1
+            budget.succeeded()
+        assert tracemalloc.get_traced_memory()[0] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 async def test_turns_that_share_a_model_share_its_second_tries() -> None:

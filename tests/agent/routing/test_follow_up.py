@@ -166,3 +166,8 @@ def test_what_is_put_right_is_not_asked_any_more(question: str) -> None:
 
 def test_nothing_leans_on_a_word_about_an_answer() -> None:
     assert leant_on("Until when?", ["夏季休暇は何日ですか？", "Are you sure?"]) == "夏季休暇は何日ですか？"
+
+
+def test_however_often_somebody_greets() -> None:
+    assert leans("hi, " * 2_000 + "and for contractors?")
+    assert not leans("hi, " * 2_000 + "how many days of paid leave do contractors get?")

@@ -2,6 +2,7 @@
 
 import json
 import random
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,3 +72,13 @@ def test_tokens_are_the_librarys(
 
 def test_nothing_is_no_text(unigram: Unigram) -> None:
     assert unigram.counts([]) == []
+
+
+def test_a_page_in_one_line_takes_little_memory(unigram: Unigram) -> None:
+    line = "".join(f"領収書を添えて経理部の{n}番へ提出してください。" for n in range(12_000))  # which has no space
+    tracemalloc.start()
+    try:
+        assert unigram.counts([line])[0] > 100_000
+        assert tracemalloc.get_traced_memory()[1] < 60 * 2**20
+    finally:
+        tracemalloc.stop()
