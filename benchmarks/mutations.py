@@ -44,6 +44,7 @@ HIDDEN_ROWS = (
 SLOW_FILE = "tests/hostile/test_uploads.py::test_llm06_a_slow_file_costs_what_it_may_and_no_more"
 WORDS = "tests/hostile/test_words.py"
 REACT_CALLS = "tests/agent/strategies/test_react_calls.py"
+REACT_FAILURES = "tests/agent/strategies/test_react_failures.py"
 KILLED = "tests/crash/test_kills.py"
 HOME = "tests/bot/config/test_home.py"
 LOCAL_FILES = "tests/retrieval/loaders/test_local_files.py"
@@ -943,6 +944,21 @@ MUTATIONS = (
         "agent/tool_calls.py",
         ("    for key in given:\n        if key not in properties:", "    for key in ():\n        if key not in properties:"),
         (f"{OBEDIENT}[LLM09-ja-scope-1]",),
+    ),
+    Mutation(
+        "a call that was cut short is made anew, and its end is not the turn's",
+        "agent/tool_calls.py",
+        (
+            "        begun: dict[str, asyncio.Task[ToolResult]] = {}\n",
+            "        begun = self.__dict__.setdefault('begun', {})\n",
+        ),
+        (f"{REACT_FAILURES}::test_a_search_that_the_time_for_searching_cut_off_is_made_once_more",),
+    ),
+    Mutation(
+        "what a model says of its refusal is not shown",
+        "agent/run.py",
+        ("scrubbed(without_marks(text), ()) if known and not", "scrubbed(without_marks(cleaned(said)), ()) if known and not"),
+        (f"{REACT_CALLS}::test_what_a_model_says_of_its_refusal_is_not_shown",),
     ),
     Mutation(
         "documents that are read on are those that were found",
@@ -2957,6 +2973,12 @@ MUTATIONS = (
             "tests/retrieval/index/test_index.py"
             "::test_what_has_changed_is_brought_to_the_disk_and_what_has_not_waits_for_none",
         ),
+    ),
+    Mutation(
+        "the embedded store: searches that were given up take nobody's turn",
+        "retrieval/index/edge.py",
+        ("                self._waiting.remove(search)\n", "                pass\n"),
+        ("tests/retrieval/index/test_index.py::test_searches_that_were_given_up_take_nobodys_turn",),
     ),
     Mutation(
         "the embedded store: what is gone does not stay for ever",
