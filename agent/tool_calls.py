@@ -54,6 +54,7 @@ class ToolRunner:
         self._tools = tools
         self._language = language
         self._made: dict[str, ToolResult] = {}
+        self._failed: set[str] = set()  # what has failed may go well at the next try
         self.idle = 0  # calls that brought nothing new: refused or repeated
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -61,7 +62,8 @@ class ToolRunner:
         begun: dict[str, asyncio.Task[ToolResult]] = {}
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run(call, group, begun)) for call in calls]
-        self._made |= {key: task.result() for key, task in begun.items()}
+        self._made |= {key: task.result() for key, task in begun.items() if not task.result().failed}
+        self._failed |= begun.keys() - self._made.keys()
         return [task.result() for task in tasks]
 
     async def _run(
@@ -79,6 +81,7 @@ class ToolRunner:
             summary = f"{result.summary} ({_REPEATED.to(self._language)})"
             content = result.content if result.failed else _AGAIN.format(numbers=numbers)
             return replace(result, content=content, summary=summary)
+        self.idle += key in self._failed
         begun[key] = group.create_task(self._call(tool, arguments))
         return await begun[key]
 

@@ -15,7 +15,7 @@ from agent.prompts import prose
 from agent.sentinels import DECLINED, NO_ANSWER, RAG_TOOL_ERROR
 from agent.tools import SEARCH
 from retrieval.i18n import Text
-from retrieval.types import Hit, Passage, QdrantConnectionError
+from retrieval.types import Found, Hit, Passage, QdrantConnectionError
 from tests.agent.passages import LEAVE, REFUNDS, hit
 from tests.agent.turning import KEEP, Searches, answer_of, events, found, look
 from tests.fakes.scripted import Reply, ScriptedModel
@@ -340,3 +340,23 @@ async def test_half_a_surrogate_pair_of_a_model_is_no_matter() -> None:
     answer = answer_of(await events(model, "How long do refunds take?", search))
     assert search.asked == [("\U0001f600 refund \ufffd", None)]
     assert answer.text == "30 days \ufffd. [1]"
+
+
+async def test_a_search_that_has_failed_may_be_made_again_but_not_for_ever() -> None:
+    busy = QdrantConnectionError(Text(en="Busy. Please try again in a moment.", ja="混み合っています。"))
+
+    class BusyAtFirst(Searches):
+        async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+            found = await super().__call__(queries, collections)
+            if len(self.asked) <= times:
+                raise busy
+            return found
+
+    times, search = 1, BusyAtFirst(REFUNDS)
+    model = ScriptedModel(look("refund"), look("refund", id="2"), Reply(text="30 days. [1]"), KEEP)
+    answer = answer_of(await events(model, "How long do refunds take?", search))
+    assert (answer.outcome, answer.text) == ("answered", "30 days. [1]")
+    times, search = 99, BusyAtFirst(REFUNDS)
+    model = ScriptedModel(*(look("refund", id=str(n)) for n in range(4)), Reply(text="It is busy."))
+    assert answer_of(await events(model, "How long do refunds take?", search)).outcome == "failed"
+    assert len(search.asked) == 4
