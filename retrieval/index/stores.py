@@ -88,21 +88,22 @@ class EdgeStores:
         return short if was is None or was == made else long
 
     def _remove(self, made: Made) -> None:
-        for unfinished in self._folder.glob(f"*{_GONE}"):
-            shutil.rmtree(unfinished)
         place = self.place(made)
-        if written_in(place / "shard") != made:
-            return
-        if (home := home_in(place / "shard")) not in (None, self._home):
-            raise QdrantConnectionError(_OTHERS, folder=place, home=home)
-        lock = own(place)
         try:
-            gone = place.rename(place.with_name(place.name + _GONE))  # at once: nobody ever opens a part of it
-            shutil.rmtree(gone)
+            for unfinished in self._folder.glob(f"*{_GONE}"):
+                shutil.rmtree(unfinished)
+            if written_in(place / "shard") != made:
+                return
+            if (home := home_in(place / "shard")) not in (None, self._home):
+                raise QdrantConnectionError(_OTHERS, folder=place, home=home)
+            lock = own(place)
+            try:
+                gone = place.rename(place.with_name(place.name + _GONE))  # at once: nobody ever opens a part of it
+                shutil.rmtree(gone)
+            finally:
+                os.close(lock)
         except OSError as error:
             raise QdrantConnectionError(_STAYS, folder=place, why=os_reason(error)) from error
-        finally:
-            os.close(lock)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ def test_sources_in_round_brackets_are_cited(text: str, cited: list[int]) -> Non
         "受付番号（参照：20251104）をお伝えください。",
         "Sizes (参考: 110, 120, 130, 140, 150, 160, 170, 180, 190, 200, 210, 220 cm) run small.",
         f"(ref {'1' * 60}x)",
+        f"a [{' ' * 20_000}x] b",
     ],
 )
 def test_a_number_of_something_else_is_no_citation_and_costs_no_time(text: str) -> None:

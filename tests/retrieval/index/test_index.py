@@ -985,6 +985,9 @@ async def test_each_kind_of_vectors_has_its_own_folder(tmp_path: Path) -> None:
     (tmp_path / "a--b.gone" / "shard").mkdir(parents=True)  # a removal that was cut short
     await stores.remove(others[0])
     assert names(tmp_path) == {"a--b"}
+    (tmp_path / "a--b.gone").touch()
+    with pytest.raises(QdrantConnectionError, match="cannot be deleted"):
+        await stores.remove(one)
     damage(tmp_path, "kotae.json")
     with pytest.raises(QdrantConnectionError, match="cannot be read"):
         await stores.open(one)
