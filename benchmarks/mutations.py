@@ -2981,6 +2981,12 @@ MUTATIONS = (
         ("tests/retrieval/index/test_index.py::test_searches_that_were_given_up_take_nobodys_turn",),
     ),
     Mutation(
+        "the embedded store: what is left of a copy that was given up goes",
+        "retrieval/index/edge.py",
+        ("            await self._run(partial(put_back, self._store))\n", ""),
+        ("tests/retrieval/index/test_index.py::test_a_copy_that_was_cut_short_is_made_anew",),
+    ),
+    Mutation(
         "the embedded store: what is gone does not stay for ever",
         "retrieval/index/edge.py",
         ("            await self._compact()\n", ""),

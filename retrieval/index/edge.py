@@ -305,9 +305,11 @@ class EdgeIndex:
             await self._run(self._take_other)
         except QdrantConnectionError:
             log.warning("the store keeps %d points that are gone", gone, exc_info=True)
+            await self._run(partial(put_back, self._store))
 
     def _beside(self) -> edge.EdgeShard:
         """An empty store of the same kind beside this one. Raises QdrantConnectionError."""
+        put_back(self._store)  # what is left of a copy that was given up
         disk.require(disk.RESERVE + occupied(self._store), self._folder, self._free)
         made = written_in(self._store)
         if made is None:

@@ -933,6 +933,26 @@ async def test_without_room_on_the_disk_a_store_is_not_copied(tmp_path: Path) ->
     await index.close()
 
 
+@pytest.mark.usefixtures("soon_copied")
+async def test_a_copy_that_was_cut_short_is_made_anew(tmp_path: Path) -> None:
+    full = True
+
+    def free(_: Path) -> int:
+        return 0 if full and (tmp_path / "shard.other").exists() else 1 << 40
+
+    index = await EdgeIndex.open(tmp_path, dimensions=4, embedder="test", tokenizer="words 1", free=free)
+    for generation in range(1, 4):
+        await index.put([point("d", n, born=STAGED, text=f"{generation} {n}") for n in range(40)])
+        await index.publish("d", at=generation)
+    assert await index.sweep(3) == 80
+    assert places(tmp_path) == 120 and names(tmp_path) == {"lock", "shard"}
+    full = False
+    shutil.copytree(tmp_path / "shard", tmp_path / "shard.other")  # of a sweep that was cancelled
+    await index.sweep(3)
+    assert places(tmp_path) == 40
+    await index.close()
+
+
 @pytest.mark.parametrize("moment", ["it is copied", "the old one is set aside", "the new one is there"])
 async def test_a_store_of_which_the_replacing_was_cut_short_is_there(tmp_path: Path, moment: str) -> None:
     index = await opened(tmp_path)
