@@ -25,13 +25,18 @@ class SentenceSimilarity:
 
     async def __call__(self, question: str, sentences: Sequence[str]) -> list[float]:
         asked = np.asarray(await self._embedder.embed_query(question), np.float32)
-        async with self._embedding:  # who waits finds here what those before it had embedded
-            known = {text: self._known[text] for text in sentences if text in self._known}
-            if new := [text for text in dict.fromkeys(sentences) if text not in known]:
-                vectors = np.asarray(await self._embedder.embed_documents(new), np.float32)
-                known |= zip(new, vectors, strict=True)
-            self._remember(known)
+        known = self._of(sentences)
+        if known.keys() != {*sentences}:
+            async with self._embedding:  # who waits finds here what those before it had embedded
+                known |= self._of(sentences)
+                if new := [text for text in dict.fromkeys(sentences) if text not in known]:
+                    vectors = np.asarray(await self._embedder.embed_documents(new), np.float32)
+                    known |= zip(new, vectors, strict=True)
+        self._remember(known)
         return [float(known[text] @ asked) for text in sentences]
+
+    def _of(self, sentences: Sequence[str]) -> dict[str, Floats]:
+        return {text: self._known[text] for text in sentences if text in self._known}
 
     def _remember(self, known: Mapping[str, Floats]) -> None:
         for text, vector in known.items():

@@ -62,3 +62,22 @@ async def test_the_sentences_asked_for_longest_ago_are_forgotten(monkeypatch: py
     await similar("a?", ["a1", "c1"])
     await similar("a?", ["a1", "b1"])
     assert embedder.embedded == ["a1", "b1", "c1", "b1"]
+
+
+async def test_what_is_known_does_not_wait_for_what_is_being_embedded() -> None:
+    asked, goes_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(Counting):
+        async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+            if "b1" in texts:
+                asked.set()
+                await goes_on.wait()
+            return await super().embed_documents(texts)
+
+    similar = SentenceSimilarity(Slow())
+    await similar("a?", ["a1"])
+    waiting = asyncio.create_task(similar("a?", ["a1", "b1"]))
+    await asked.wait()
+    assert await similar("a?", ["a1"]) == pytest.approx([1.0])
+    goes_on.set()
+    assert await waiting == pytest.approx([1.0, 0.6])
