@@ -319,8 +319,8 @@ def _applied(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
             if isinstance(call, ast.Call):
                 first = {"queries": ast.literal_eval(call.args[0])} if call.args else {}
                 named = {each.arg.rstrip("_"): ast.literal_eval(each.value) for each in call.keywords if each.arg}
-                return {**first, **named}, end
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+                return json.loads(json.dumps({**first, **named}, default=sorted)), end  # of a set its list
+        except (TypeError, ValueError, SyntaxError, MemoryError, RecursionError):
             continue
     return None, at
 

@@ -136,3 +136,16 @@ def test_no_text_breaks_the_reading(text: str) -> None:
 def test_a_model_that_writes_line_breaks_without_end_costs_no_time(text: str) -> None:
     _, ((name, _),) = written_calls(text.format(SEARCH, "\n" * 8_000), TOOLS)
     assert name == SEARCH
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"),
+    [
+        ('queries={"b", "a"}', ((SEARCH, {"queries": ["a", "b"]}),)),
+        ('queries={["a", "b"]}', ()),
+        ("queries=1j", ()),
+        ("queries=...", ()),
+    ],
+)
+def test_what_no_json_has_is_no_argument(arguments: str, calls: tuple[object, ...]) -> None:
+    assert written_calls(f"{SEARCH}({arguments})", TOOLS)[1] == calls
