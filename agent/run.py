@@ -91,7 +91,7 @@ Raises `ModelError`."""
 FINAL_SECONDS = 10.0  # kept free before the deadline, to write an answer from what is known
 LAST_SECONDS = 3.0  # of those, kept free for the fall-back
 AFTERWARDS = 3  # calls that follow the work on a draft: one to write it, one to review it, one to judge its claims
-NAME = 60  # characters of a document's name in a step
+NAME = 60  # characters of a document's name in a step, or of a tool's that is none
 
 _SENTINELS = (NO_ANSWER, DECLINED, NO_RAG_RESULT_LOW_SCORE, NO_RAG_RESULT, RAG_TOOL_ERROR)
 
@@ -279,7 +279,7 @@ class Run:
         """Make the calls of `message`; it and their results are part of the conversation then."""
         self.findings.shown = told(bounded(self.messages))
         known = [named(self.tools, call.name) for call in message.calls]
-        names = [tool.name if tool else call.name for tool, call in zip(known, message.calls, strict=True)]
+        names = [tool.name if tool else _name(call.name, NAME) for tool, call in zip(known, message.calls, strict=True)]
         for call, name in zip(message.calls, names, strict=True):
             self.emit(ToolCalled(call.id, name, _shortened(call)))
         async with asyncio.timeout_at(until):
@@ -504,10 +504,12 @@ def _linked(passage: Passage) -> str:
 
 def _shortened(call: ToolCall) -> dict[str, object]:
     """The arguments as they are shown and stored: an overlong one is cut."""
-    return {str(key)[:100]: _cut(value) for key, value in list(call.arguments.items())[:10]}
+    return {
+        str(key)[:100]: [*map(_cut, value[:10])] if isinstance(value, list) else _cut(value)
+        for key, value in list(call.arguments.items())[:10]
+    }
 
 
 def _cut(value: object) -> object:
-    if isinstance(value, list):
-        return [_cut(each) for each in value[:10]]
-    return value[:499] + "…" if isinstance(value, str) and len(value) > 500 else value
+    text = str(value)
+    return f"{text[:499]}…" if len(text) > 500 else value

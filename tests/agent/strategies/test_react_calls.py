@@ -360,3 +360,13 @@ async def test_a_search_that_has_failed_may_be_made_again_but_not_for_ever() -> 
     model = ScriptedModel(*(look("refund", id=str(n)) for n in range(4)), Reply(text="It is busy."))
     assert answer_of(await events(model, "How long do refunds take?", search)).outcome == "failed"
     assert len(search.asked) == 4
+
+
+async def test_of_an_overlong_call_the_beginning_is_shown() -> None:
+    long = "x" * 100_000
+    given = {"queries": [long] * 100, "filter": {"a": long}, "where": [[long]], long: 1}
+    calls = ToolCall("1", SEARCH, given), ToolCall("2", long, {})
+    model = ScriptedModel(Reply(calls=calls), look("refund"), Reply(text="30 days. [1]"), KEEP)
+    steps = await events(model, "How long do refunds take?", Searches(REFUNDS))
+    first, second, *_ = (step for step in steps if isinstance(step, ToolCalled))
+    assert len(str(first.arguments)) < 7_000 and len(second.name) == 60
