@@ -190,6 +190,7 @@ _ROUGH = 10  # one part in so many is what a rounded figure may be off
 _LATIN = re.I | re.A  # a word ends before kana, too: 「2TBまで」, 「2.13.8に」
 _CIRCLED = re.compile(r"[\u2460-\u24ff\u2776-\u2793]")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
+_NO_AMOUNT_FROM = 10**24  # what is written so is a number of something, and no decimal is exact to its last digit
 _NO_FIGURE = re.compile(r"\d{60,}|[A-Za-z0-9_#.-]{200,}")  # a key, a dump, a rule: no number that anybody states
 _APART = re.compile(
     r"[ \t](?:(?<=\d.)(?=[\u3040-\u30ff\u4e00-\u9fff])"
@@ -473,6 +474,9 @@ def _numbers(text: str) -> Iterator[_Reading]:
     readings: list[_Reading] = []
     for match in reversed(found):  # from the right: in 「10〜20日」 the first number takes the unit of the second
         value = _value(match)
+        if value >= _NO_AMOUNT_FROM:
+            readings.append((match.group().strip(), {"id:" + squeeze(match.group())}, set(), False))
+            continue
         unit, end = _unit(text, match)
         if not unit and unit_after and _RANGE_UNIT.match(text, match.end()):
             unit = unit_after

@@ -306,3 +306,10 @@ def test_a_no(sentence: str) -> None:
 )
 def test_a_yes(sentence: str) -> None:
     assert not denies(sentence)
+
+
+@pytest.mark.parametrize("number", ["9" * 40, "999," * 9 + "999", "1" * 20 + "億"])
+def test_a_number_that_nobody_counts_with_is_one_of_something(number: str) -> None:
+    text = f"経過は{number}日です。"
+    (fact,) = facts(text)
+    assert figures(text).hold(fact) and not figures(text.replace("9", "8").replace("1", "2")).hold(fact)
