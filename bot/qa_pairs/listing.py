@@ -56,14 +56,13 @@ class AllPairs:
     ) -> tuple[list[ListedPair], int]:
         """A page of the pairs that these readers may find, those of the latest document first, and how many there are.
         `containing`: in the question, the answer or the document's name, whatever their width or case."""
-        words = normalise(containing)
-        found = [one async for one in self._all(readers, kind) if not words or words in _searched(one)]
+        found = [one async for one in self._all(readers, kind, containing)]
         return found[start : start + limit], len(found)
 
-    async def table(self, readers: Readers, *, kind: Kind | None = None) -> bytes:
-        """The pairs as a CSV file, a row a wording, which can be added as a document anywhere."""
+    async def table(self, readers: Readers, *, kind: Kind | None = None, containing: str = "") -> bytes:
+        """The same pairs as a CSV file, a row a wording, which can be added as a document anywhere."""
         rows: list[Sequence[str]] = []
-        async for one in self._all(readers, kind):
+        async for one in self._all(readers, kind, containing):
             row = one.row
             about = (one.pair.answer, one.kind, row.collection, row.name, row.url or "", row.changed_at or "")
             for question in (one.pair.question, *one.also):
@@ -98,12 +97,14 @@ class AllPairs:
             raise LookupError(one.row.id)
         return number
 
-    async def _all(self, readers: Readers, kind: Kind | None) -> AsyncIterator[ListedPair]:
+    async def _all(self, readers: Readers, kind: Kind | None, containing: str) -> AsyncIterator[ListedPair]:
+        words = normalise(containing)
         rows = [row for row in await self._documents.listed(readers) if suffix_of(row.name) in _TABLES]
         for row in sorted(rows, key=lambda row: row.updated_at, reverse=True):
             if kind in (None, _kind(row)):
                 for one in await self._of(row):
-                    yield one
+                    if not words or words in _searched(one):
+                        yield one
 
     async def _of(self, row: DocumentRow) -> tuple[ListedPair, ...]:
         key = (row.id, f"{row.hash} {row.scope} {row.collection} {row.updated_at}")

@@ -170,7 +170,8 @@ async def test_enter_sends_once_and_takes_nothing_that_is_written_after_it(visit
 async def test_of_a_message_that_is_too_long_nothing_is_cut(visit: Visit) -> None:
     page = await visit("/", language="ja")
     field = page.locator(ROOM).get_by_role("textbox")
-    for longer in ("a" * 40_001, "😀" * 40_001):
+    await page.evaluate(KEEPS_NOTHING_SENT)
+    for longer in ("a" * 40_002, "😀" * 40_002, "港" * 400_000):
         await field.fill(longer)
         await field.press("Enter")
         await expect(page.get_by_text("メッセージは 40,000 文字までです")).to_have_count(1)
@@ -203,6 +204,12 @@ async def test_a_question_that_did_not_arrive_is_in_the_field_again(visit: Visit
     await expect(field).to_have_value("@kotae Who waters the plants?\nAnd when?")
 
 
+# As with a text of megabytes, which a browser keeps no second time.
+KEEPS_NOTHING_SENT = """() => { const keep = Storage.prototype.setItem;
+ Storage.prototype.setItem = function (key, text) {
+  if (key.startsWith("kotae-sent")) throw new Error("full");
+  keep.call(this, key, text); }; }"""
+
 CARRIED = """([selector, kind, words]) => { const carried = new DataTransfer();
  carried.items.add(new File(["# Tea"], "tea.md", {type: "text/markdown"}));
  if (words) carried.setData("text/plain", words);
@@ -220,6 +227,14 @@ async def test_a_file_is_taken_wherever_it_is_dropped_or_pasted(visit: Visit) ->
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("dialog")).to_have_count(0)
     assert not await page.evaluate(CARRIED, [f"{ROOM} textarea", "paste", "a cell of a table"])
+    for path, selector in (("/documents", ".kotae-dialog"), ("/unanswered", "#content")):  # no place for files
+        page = await visit(path)
+        if path == "/documents":
+            await page.get_by_role("button", name="New collection").click()
+            await expect(page.get_by_role("dialog")).to_be_visible()
+        for kind in ("dragover", "drop"):
+            assert await page.evaluate(CARRIED, [selector, kind, ""]), "the browser leaves the page for the file"
+        await expect(page.get_by_role("dialog")).to_have_count(int(path == "/documents"))
 
 
 LOST = """() => { window.kept = XMLHttpRequest.prototype.send;
@@ -310,6 +325,27 @@ async def test_a_collection_leads_to_its_documents(visit: Visit) -> None:
     await ready(page)
     await expect(page.locator(".kotae-documents a").first).to_be_in_viewport()
     await expect(page.get_by_label("Name or title").first).to_be_in_viewport()
+
+
+async def test_a_vote_and_a_reply_leave_what_is_open_and_the_focus_where_they_are(visit: Visit) -> None:
+    page = await visit("/")
+    answer = await ask(page, "What is the command for a rollback?")
+    passage = await look_into(answer.locator(".kotae-source").first)
+    up = answer.get_by_role("button", name=feedback.UP.en, exact=True)
+    await up.focus()
+    await page.keyboard.press("Enter")
+    await expect(up).to_have_attribute("aria-pressed", "true")
+    await expect(up).to_be_focused()
+    await expect(passage).to_be_visible()
+    under = page.locator(f"{ROOM} .kotae-replies").last
+    said = await under.inner_text()
+    await under.focus()
+    other = await visit("/", member="ben")
+    await other.locator(f"{ROOM} .kotae-replies").last.click()
+    await expect(other.locator(f"{THREAD} textarea")).to_be_focused()
+    await write(other, "@aki Look at that!", where=THREAD, mention=False)
+    await expect(under).not_to_have_text(said)
+    await expect(under).to_be_focused()
 
 
 async def test_two_browsers_see_each_other(visit: Visit) -> None:

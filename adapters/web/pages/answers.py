@@ -98,8 +98,8 @@ class _Pairs:
             self._words.props("debounce=400 clearable maxlength=200").mark("words")
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps").mark("csv")
         self._listed = ui.column().classes("full-width")
-        await self._fill()
-        await kept_live(self._knowledge.generation, self._fill)
+        async with kept_live(self._knowledge.generation, self._fill):
+            await self._fill()
 
     async def _first(self) -> None:
         self._start = 0
@@ -111,12 +111,20 @@ class _Pairs:
     def _wanted(self) -> Kind | None:
         return cast(Kind, self._kind.value) if self._kind.value else None
 
+    @property
+    def _containing(self) -> str:
+        return (self._words.value or "").strip()[:200]
+
     async def _fill(self) -> None:
         self._asked += 1
-        asked, words, readers = self._asked, (self._words.value or "").strip()[:200], self._who.readers
+        asked, words, readers = self._asked, self._containing, self._who.readers
         found, total = await self._pairs.listed(
             readers, kind=self._wanted, containing=words, start=self._start, limit=PAGE_SIZE
         )
+        if not found and total and asked == self._asked:  # the last of its page is gone
+            self._start = (total - 1) // PAGE_SIZE * PAGE_SIZE
+            await self._fill()
+            return
         experts = [await self._answers.get(one.row.id, readers) if one.kind == "expert" else None for one in found]
         drawn = (found, experts, total, self._start)
         if asked != self._asked or drawn == self._drawn:  # nobody's button goes away under their finger
@@ -136,7 +144,7 @@ class _Pairs:
 
     async def _csv(self) -> None:
         with saying(self._who.language):
-            data = await self._pairs.table(self._who.readers, kind=self._wanted)
+            data = await self._pairs.table(self._who.readers, kind=self._wanted, containing=self._containing)
             ui.download.content(data, "kotae-pairs.csv", "text/csv")
 
     def _pages(self, shown: int, total: int) -> None:
@@ -252,8 +260,8 @@ class _Pairs:
     async def _take_back(self, one: ExpertAnswer) -> None:
         language = self._who.language
         question = one.wordings[0] if one.wordings else one.row.name
-        if await confirmed(_SURE.to(language, question=question), _TAKE_BACK.to(language), language):
-            with saying(language):
+        with self._ground, saying(language):
+            if await confirmed(_SURE.to(language, question=question), _TAKE_BACK.to(language), language):
                 who = actor(self._who.member)
                 self._done(await self._answers.take_back(who, self._who.readers, one.row.id), _TAKEN)
                 await self._fill()

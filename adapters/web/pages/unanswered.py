@@ -4,7 +4,7 @@ here.
 Source: product.md §4 and §6; seeds/0_agent_rag.md §6.3.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast, get_args
 
@@ -61,6 +61,8 @@ _DONE = Text(en="Closed: {n}.", ja="{n} 件を閉じました。")
 _SAVE = Text(en="Save the answer", ja="回答を保存")
 _PAGE_OF = Text(en="page {page} of {pages}", ja="{page} / {pages} ページ")
 
+_Drawing = tuple[int, Callable[[], None]]  # how many pages there are, and what draws this one
+
 
 class _List:
     """The questions that match, as this browser wants to see them."""
@@ -69,6 +71,7 @@ class _List:
         self._site = site
         self._who = who
         self._page = 1
+        self._asked = 0  # lists asked for: only the last one is shown
         # Of dialogs, which outlive the rows they were opened from.
         self._ground = ui.element("div").classes("kotae-ground")
 
@@ -98,8 +101,8 @@ class _List:
             self._kind = ui.toggle(kinds, value=kind, on_change=self._first).props("no-caps unelevated")
             ui.button(_CSV.to(language), icon="download", on_click=self._csv).props("flat no-caps")
         self._listed = ui.column().classes("full-width")
-        await self._fill()
-        await kept_live(self._counted, self._fill)
+        async with kept_live(self._counted, self._fill):
+            await self._fill()
         components.heading(_TREND.to(language))
         weeks = await self._site.app.unanswered.trend()
         series = {
@@ -140,26 +143,42 @@ class _List:
             await self._fill()
 
     async def _fill(self) -> None:
-        language, readers = self._who.language, self._who.readers
-        unanswered = self._site.app.unanswered
-        if self._kind.value == "groups":
-            groups = await unanswered.groups(self._wanted, readers, page=self._page)
-            self._listed.clear()
-            with self._listed:
-                for group in groups.groups:
-                    self._group(group)
-                if groups.beyond:
-                    ui.label(_BEYOND.to(language, n=groups.beyond)).classes("kotae-quiet")
-                self._foot(bool(groups.groups), groups.hidden, groups.pages)
-        else:
-            found = await unanswered.page(self._wanted, readers, page=self._page)
-            self._listed.clear()
-            with self._listed:
-                for question in found.questions:
-                    with ui.element("div").classes("kotae-card"):
-                        self._question(question)
-                        self._actions([question], question.id)
-                self._foot(bool(found.questions), found.hidden, found.pages)
+        self._asked += 1
+        asked, list_of = self._asked, self._groups if self._kind.value == "groups" else self._questions
+        pages, draw = await list_of(self._wanted)
+        if asked != self._asked:
+            return
+        if self._page > pages:  # the last of its page is closed
+            self._page = pages
+            await self._fill()
+            return
+        self._listed.clear()
+        with self._listed:
+            draw()
+
+    async def _groups(self, wanted: WantedQuestions) -> _Drawing:
+        found = await self._site.app.unanswered.groups(wanted, self._who.readers, page=self._page)
+
+        def draw() -> None:
+            for group in found.groups:
+                self._group(group)
+            if found.beyond:
+                ui.label(_BEYOND.to(self._who.language, n=found.beyond)).classes("kotae-quiet")
+            self._foot(bool(found.groups), found.hidden, found.pages)
+
+        return found.pages, draw
+
+    async def _questions(self, wanted: WantedQuestions) -> _Drawing:
+        found = await self._site.app.unanswered.page(wanted, self._who.readers, page=self._page)
+
+        def draw() -> None:
+            for question in found.questions:
+                with ui.element("div").classes("kotae-card"):
+                    self._question(question)
+                    self._actions([question], question.id)
+            self._foot(bool(found.questions), found.hidden, found.pages)
+
+        return found.pages, draw
 
     def _foot(self, any_shown: bool, hidden: int, pages: int) -> None:
         language = self._who.language

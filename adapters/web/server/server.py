@@ -28,7 +28,7 @@ from adapters.web.api.streaming import Replies
 from adapters.web.channel.adapter import WebAdapter
 from adapters.web.paths import ROOT
 from adapters.web.server.browser import OWN, Browser, Front
-from adapters.web.server.guard import BODY_BYTES, Guard
+from adapters.web.server.guard import Guard
 from adapters.web.server.patience import Patience, patient
 from adapters.web.server.sockets import Address, listen_in
 from adapters.web.visitor import Site
@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 20
 ABANDONED_SECONDS = 15.0
+SOCKET_BYTES = 3_000_000  # what NiceGUI's pages send at most: a million signs, each of three bytes in Japanese
 
 
 @asynccontextmanager
@@ -150,7 +151,7 @@ class _Server(uvicorn.Server):
                 app,
                 http=patient(patience),
                 ws="websockets-sansio",
-                ws_max_size=BODY_BYTES,
+                ws_max_size=SOCKET_BYTES,
                 lifespan="off",
                 log_config=None,
                 log_level="critical",  # the guard logs what fails; the rest is what strangers send

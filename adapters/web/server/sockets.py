@@ -142,7 +142,10 @@ def listen_in(home: Path) -> socket.socket:
 
 
 def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, int, int, str, tuple[str | int, ...]]]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except UnicodeError as error:  # of what can be no name: two dots
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known") from error
     usable = [each for each in found if each[0] != socket.AF_INET6 or _has_ipv6()]
     return [(*each[:4], tuple(each[4])) for each in (usable or found)]
 

@@ -6,7 +6,7 @@ from nicegui import ui
 
 from adapters.shared import expert_answers, feedback, ingestion
 from adapters.web.channel.rooms import Room
-from adapters.web.pages.shared.components import collection_select
+from adapters.web.pages.shared.components import collection_select, once
 from adapters.web.pages.shared.dialogs import CANCEL, SAVE, answering, buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
 from adapters.web.visitor import Site, Visitor
@@ -110,6 +110,6 @@ class Forms:
                 dialog.close()
 
             with ui.row():
-                ui.button(_ADD.to(language), on_click=keep).props("unelevated no-caps")
+                ui.button(_ADD.to(language), on_click=once(keep)).props("unelevated no-caps")
                 ui.button(_ATTACH.to(language), on_click=only_here).props("outline no-caps")
                 ui.button(CANCEL.to(language), on_click=dialog.close).props("flat no-caps")

@@ -22,6 +22,8 @@ from bot.texts import OUTCOMES
 from bot.types import Card, CardRow
 from retrieval.i18n import Language, Text
 
+Follow = Callable[[Mapping[int, RoomReplies] | None], Awaitable[None]]
+
 _NAME = "Kotae"
 _EDITED = Text(en="(edited)", ja="（編集済み）")
 _DELETED = Text(en="This message was deleted.", ja="このメッセージは削除されました。")
@@ -47,10 +49,13 @@ class Drawing:
     def language(self) -> Language:
         return self.who.language
 
-    async def draw(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> None:
+    async def draw(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> Follow:
         """A message as it is now, in the element that is open. `replies`: what stands under the room's messages; None:
-        it is drawn in its thread. Raises StoreError."""
+        it is drawn in its thread. Returned is what shows the votes and replies of later, without drawing the message
+        anew. Raises StoreError."""
         ours = message.author == BOT
+        voting: Callable[[], Awaitable[None]] | None = None
+        under: ui.button | None = None
         with ui.row().classes("kotae-line"):
             ui.label("答" if ours else name_of(message.author, self.language)[:1]).classes("kotae-face").classes(
                 "kotae-face-bot" if ours else ""
@@ -64,16 +69,29 @@ class Drawing:
                 if message.deleted_at is not None:
                     ui.label(_DELETED.to(self.language)).classes("kotae-quiet")
                 else:
-                    await self._content(message)
+                    voting = self._content(message)
                 if replies is not None:
-                    self._thread(message, replies.get(message.id))
+                    under = ui.button(on_click=lambda: self._open_thread(message.id))
+                    under.props("flat dense no-caps").classes("kotae-replies")
 
-    async def _content(self, message: RoomMessage) -> None:
+        async def follow(replies: Mapping[int, RoomReplies] | None) -> None:
+            if voting is not None:
+                await voting()
+            if under is not None and replies is not None:
+                found = replies.get(message.id)
+                said = _REPLY.to(self.language) if found is None else _REPLIES.to(self.language, n=found.count)
+                under.set_text(said)
+
+        await follow(replies)
+        return follow
+
+    def _content(self, message: RoomMessage) -> Callable[[], Awaitable[None]] | None:
+        """Returned is what shows the votes of now, where it has any."""
         match message.kind:
             case "steps":
                 self._steps(message)
             case "answer":
-                await self._answer(message)
+                return self._answer(message)
             case "card":
                 self._card_message(message)
             case "confirm":
@@ -88,6 +106,7 @@ class Drawing:
                 components.prose(message.text)
                 if message.kind == "text" and message.author == self.who.member.id:
                     self._own(message)
+        return None
 
     # -- people --------------------------------------------------------------------------------------------------------
 
@@ -100,11 +119,6 @@ class Drawing:
                 ui.button(icon=icon, on_click=do).props(
                     f'flat round dense size=sm aria-label="{said.to(self.language)}"'
                 )
-
-    def _thread(self, message: RoomMessage, found: RoomReplies | None) -> None:
-        text = _REPLY.to(self.language) if found is None else _REPLIES.to(self.language, n=found.count)
-        button = ui.button(text, on_click=lambda: self._open_thread(message.id))
-        button.props("flat dense no-caps").classes("kotae-replies")
 
     # -- the bot -------------------------------------------------------------------------------------------------------
 
@@ -126,7 +140,8 @@ class Drawing:
                     if not lines:
                         ui.label(message.text).classes("kotae-quiet")
 
-    async def _answer(self, message: RoomMessage) -> None:
+    def _answer(self, message: RoomMessage) -> Callable[[], Awaitable[None]] | None:
+        voting: Callable[[], Awaitable[None]] | None = None
         if message.data.get("unsure"):
             components.doubt(self.language)
         components.prose(message.text)
@@ -139,13 +154,14 @@ class Drawing:
             if message.data.get("person"):
                 self._ask_person(message)
             if outcome in ("answered", "unknown"):
-                await self._votes(message)
+                voting = self._votes(message)
             ui.link(_TRACE.to(self.language), f"/trace/{message.data['turn']}").classes("kotae-quiet")
             if message.data["model"]:
                 made = components.MADE.to(self.language, model=message.data["model"], seconds=message.data["seconds"])
                 ui.label(made).classes("kotae-quiet")
             if outcome != "answered":
                 ui.badge(OUTCOMES[outcome].to(self.language), outline=True)
+        return voting
 
     def _source(self, message: RoomMessage, number: int, citation: dict[str, object]) -> None:
         """One source; its passage is looked up when it is opened, with the rights this room has then."""
@@ -189,9 +205,9 @@ class Drawing:
         button = ui.button(asking.LABEL.to(self.language), icon="person_search", on_click=ask)
         button.props("flat dense no-caps").mark("ask-person")
 
-    async def _votes(self, message: RoomMessage) -> None:
-        mine = (await self.site.web.votes(self.who.member, [message.id])).get(message.id)
-        voted = mine.vote if mine is not None else None
+    def _votes(self, message: RoomMessage) -> Callable[[], Awaitable[None]]:
+        voted: str | None = None
+        buttons: dict[str, ui.button] = {}
 
         async def up() -> None:
             with saying(self.language):
@@ -209,9 +225,17 @@ class Drawing:
 
         for text, said, vote, do in (("👍", feedback.UP, "up", up), ("👎", feedback.DOWN, "down", down)):
             button = ui.button(text, on_click=do).props("flat dense").tooltip(said.to(self.language))
-            button.props(f'aria-label="{said.to(self.language)}" aria-pressed="{str(voted == vote).lower()}"')
-            if voted == vote:
-                button.classes("kotae-voted")
+            buttons[vote] = button.props(f'aria-label="{said.to(self.language)}" aria-pressed=false')
+
+        async def follow() -> None:
+            nonlocal voted
+            mine = (await self.site.web.votes(self.who.member, [message.id])).get(message.id)
+            voted = mine.vote if mine is not None else None
+            for vote, button in buttons.items():
+                button.props(f"aria-pressed={str(voted == vote).lower()}")
+                button.classes(**{"add" if voted == vote else "remove": "kotae-voted"})
+
+        return follow
 
     # -- the digest ----------------------------------------------------------------------------------------------------
 

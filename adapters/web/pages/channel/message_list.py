@@ -2,18 +2,29 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from nicegui import ui
 
 from adapters.web.channel.rooms import Room
-from adapters.web.pages.channel.message import Drawing
+from adapters.web.pages.channel.message import Drawing, Follow
 from adapters.web.pages.shared.layout import saying
 from bot.records import RoomMessage, RoomReplies
 
 SHOWN = 50  # messages at a time
+_AHEAD = 2  # of the messages: the button and the hint
 
 Ask = Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Box:
+    """`message`: as it was drawn last; None: it was not drawn to its end."""
+
+    element: ui.element
+    message: RoomMessage | None = None
+    follow: Follow | None = None
 
 
 class MessageList:
@@ -24,7 +35,7 @@ class MessageList:
         self._room = room
         self.thread = thread
         self._listed = listed
-        self._boxes: dict[int, ui.element] = {}
+        self._boxes: dict[int, _Box] = {}
         self._more: ui.button | None = None
         self._empty: ui.column | None = None
         self._drawn = asyncio.Lock()  # what comes while messages are drawn is drawn after them, once
@@ -59,25 +70,28 @@ class MessageList:
             if message in self._boxes:
                 await self._again(message)
                 return
-            newest = max(self._boxes, default=0)
+            oldest = min(self._boxes, default=0)
             for found in await self._read():
-                if found.id == message and (message > newest or not self._boxes):
-                    await self._add(found, await self._replies([found]))
+                if found.id == message and message > oldest:
+                    before = sum(known < message for known in self._boxes)  # a later one may have been known sooner
+                    box = await self._add(found, await self._replies([found]))
+                    box.move(target_index=before + _AHEAD)
             if self._boxes and self._empty is not None:
                 self._empty.set_visibility(False)
 
     async def _again(self, message: int) -> None:
+        """What a vote or a reply under it does not change is left alone: an open source, and the focus."""
         box = self._boxes[message]
         found = next((one for one in await self._read(message + 1, 1) if one.id == message), None)
-        box.clear()
         if found is None:
             del self._boxes[message]
-            box.delete()
+            box.element.delete()
             if self._empty is not None:
                 self._empty.set_visibility(not self._boxes)
+        elif found == box.message and box.follow is not None:
+            await box.follow(await self._replies([found]))
         else:
-            with box:
-                await self._drawing.draw(found, await self._replies([found]))
+            await self._draw(box, found, await self._replies([found]))
 
     async def _back(self) -> None:
         with saying(self._drawing.language):
@@ -91,17 +105,23 @@ class MessageList:
         replies = await self._replies(found)
         for index, message in enumerate(found):
             box = await self._add(message, replies)
-            box.move(target_index=index + 2)  # after the button and the hint
+            box.move(target_index=index + _AHEAD)
 
     async def _add(self, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> ui.element:
         with self._listed:
             box = ui.element("div").classes("kotae-message")
             if self.thread is not None:  # where links to a message lead
                 box.props(f"id=m{message.id}")
-        self._boxes[message.id] = box
-        with box:
-            await self._drawing.draw(message, replies)
+        self._boxes[message.id] = _Box(box)
+        await self._draw(self._boxes[message.id], message, replies)
         return box
+
+    async def _draw(self, box: _Box, message: RoomMessage, replies: Mapping[int, RoomReplies] | None) -> None:
+        box.message = None
+        box.element.clear()
+        with box.element:
+            box.follow = await self._drawing.draw(message, replies)
+        box.message = message
 
     async def _replies(self, found: Sequence[RoomMessage]) -> Mapping[int, RoomReplies] | None:
         """The messages under each of a room's messages; None in a thread."""

@@ -111,18 +111,21 @@ _ENTER = """(event) => { if (event.shiftKey || event.isComposing || event.keyCod
 _PRESSED = """(event) => event.currentTarget.closest(".kotae-write").querySelector("textarea").kotaeTake(emit)"""
 
 # What is sent leaves the field at once: it goes once, and what is written meanwhile stays. Until the server has it, it
-# is kept beside the draft, and comes back into the field where it could not be taken. Of what is far too long enough is
-# sent to be told so.
+# is kept beside the draft, and comes back into the field where it could not be taken. What is far too long stays there,
+# since a browser might not keep it twice: of it enough is sent to be told so.
 _FIELD_OF = """document.getElementById("c{id}")?.closest(".q-field").querySelector("textarea")"""
 _DRAFT = f"""const field = {_FIELD_OF}, start = {{start}}, sent = "kotae-sent:{{key}}";
 const put = (text) => {{{{ field.value = text; field.dispatchEvent(new Event("input")); }}}};
 let waiting = false;
 field.kotaeTake = (emit) => {{{{
  if (waiting) return;
- waiting = true;
- sessionStorage.setItem(sent, field.value);
- emit([...field.value].slice(0, {{longest}} + 1).join(""));
- put(start);
+ const text = field.value, told = [...text].slice(0, {{longest}} + 1).join("");
+ if (told === text) {{{{
+  waiting = true;
+  sessionStorage.setItem(sent, text);
+  put(start);
+ }}}}
+ emit(told);
 }}}};
 field.kotaeTaken = (written) => {{{{
  const text = sessionStorage.getItem(sent);

@@ -186,7 +186,9 @@ class AddDatasets:
                 .props("outline no-caps")
                 .mark("preview")
             )
-            ui.button(_START.to(language), icon="play_arrow", on_click=start).props("unelevated no-caps").mark("start")
+            ui.button(_START.to(language), icon="play_arrow", on_click=components.once(start)).props(
+                "unelevated no-caps"
+            ).mark("start")
         seen = ui.column().classes("full-width").props('aria-live="polite"')
 
     def _number(self, mark: str, said: Text, value: int, most: int) -> Callable[[], int]:

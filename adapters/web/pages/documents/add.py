@@ -24,7 +24,10 @@ _PASTE = Text(en="Paste text", ja="テキストを貼り付け")
 _NAME = Text(en="Title (empty: the first line)", ja="タイトル（空欄なら 1 行目）")
 _TEXT = Text(en="Text", ja="テキスト")
 _ADD = Text(en="Add", ja="追加")
-_NO_TEXT = Text(en="Enter some text first.", ja="先にテキストを入力してください。")
+_NO_TEXT = Text(  # NiceGUI sends no more, and says so when it is pasted
+    en="Enter some text first. One of more than about 900,000 characters is added as a file.",
+    ja="先にテキストを入力してください。約 90 万文字を超える場合は、ファイルとして追加してください。",
+)
 _NO_COLLECTION = Text(en="Choose a collection first.", ja="先にコレクションを選択してください。")
 _TOO_BIG = Text(
     en="A file was too large: at most 25 MiB each.",

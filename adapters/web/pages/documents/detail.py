@@ -1,5 +1,6 @@
 """One document: what is known of it, and its chunks, a page at a time, by words or from a number on."""
 
+import asyncio
 from datetime import datetime
 
 from nicegui import ui
@@ -65,6 +66,7 @@ class OneDocument:
         self._chunk = chunk  # is pointed at
         self._quote = quote
         self._next: int | None = None
+        self._drawing = asyncio.Lock()  # what is asked for while chunks are fetched comes after them
 
     async def build(self) -> None:
         """Raises LookupError."""
@@ -85,10 +87,10 @@ class OneDocument:
             ui.label(_NOT_FOUND.to(language)).classes("kotae-warn").props("role=status")
         self._ground = ui.column().classes("full-width")
         self._foot = ui.row()
-        await self.show()
+        async with kept_live(self._now, self.show):
+            await self.show()
         if self._chunk is not None:
             ui.run_javascript(_ARRIVED)
-        await kept_live(self._now, self.show)
 
     async def _now(self) -> DocumentRow | None:
         return await self._site.app.knowledge.document(self._id, self._who.readers)
@@ -121,7 +123,8 @@ class OneDocument:
             ui.navigate.to("/documents")
             return
         await self._facts(row)
-        await self._page(max(0, (self._chunk or 0) - 1), fresh=True)
+        async with self._drawing:
+            await self._page(max(0, (self._chunk or 0) - 1), fresh=True)
 
     async def _facts(self, row: DocumentRow) -> None:
         language = self._who.language
@@ -178,7 +181,8 @@ class OneDocument:
     async def _again(self) -> None:
         self._chunk = None
         with saying(self._who.language):
-            await self._page(0, fresh=True)
+            async with self._drawing:
+                await self._page(0, fresh=True)
 
     async def _page(self, start: int, *, fresh: bool) -> None:
         language, words = self._who.language, (self._words.value or "").strip()
@@ -202,8 +206,9 @@ class OneDocument:
 
     async def _more(self) -> None:
         with saying(self._who.language):
-            if self._next is not None:
-                await self._page(self._next, fresh=False)
+            async with self._drawing:
+                if self._next is not None:
+                    await self._page(self._next, fresh=False)
 
     def _card(self, passage: Passage) -> None:
         language = self._who.language

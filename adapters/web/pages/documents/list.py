@@ -178,6 +178,7 @@ class DocumentTable:
         self._acts = acts
         self._wanted = asked
         self._start = 0
+        self._asked = 0  # lists asked for: only the last one is shown
         self._ticked: dict[str, DocumentRow] = {}
 
     @property
@@ -243,6 +244,8 @@ class DocumentTable:
     async def show(self) -> None:
         """Draw the page of the list as it is now."""
         language, documents = self._language, self._site.app.data.documents
+        self._asked += 1
+        asked = self._asked
         rows, total = await documents.page(
             self._who.readers,
             collection=self._from.value or None,
@@ -252,11 +255,13 @@ class DocumentTable:
             start=self._start,
             limit=PAGE,
         )
-        if not rows and self._start:
+        if not rows and self._start and asked == self._asked:
             self._start = max(0, (total - 1) // PAGE * PAGE)
             await self.show()
             return
         hidden = await documents.hidden(self._who.readers)
+        if asked != self._asked:
+            return
         self._ticked = {row.id: row for row in rows if row.id in self._ticked}
         self._ground.clear()
         with self._ground:

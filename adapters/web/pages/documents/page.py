@@ -47,27 +47,22 @@ async def _build(site: Site, who: Visitor, request: Request) -> None:
             components.numbers([(said.to(who.language), f"{number:,}") for said, number in named])
         return [info.name for info in infos]
 
-    names = await count()
-
     async def changed() -> None:
         found.choose_from(await count())
         adding.redraw()
         await cards.show()
         await found.show()
 
-    adding = AddDocuments(site, who, changed)
-    adding.build(list(dict.fromkeys((site.app.settings.default_collection, *names))))
-    cards = CollectionCards(site, who, changed)
-    await cards.build()
-    found = DocumentTable(site, who, Acts(site, who, changed), asked)
-    await found.build(names)
+    async with kept_live(site.app.knowledge.generation, changed):
+        names = await count()
+        adding = AddDocuments(site, who, changed)
+        adding.build(list(dict.fromkeys((site.app.settings.default_collection, *names))))
+        cards = CollectionCards(site, who, changed)
+        await cards.build()
+        found = DocumentTable(site, who, Acts(site, who, changed), asked)
+        await found.build(names)
     if asked.get("collection"):  # it was chosen among the cards above, and its documents are far below them
         ui.run_javascript(_TO_LIST)
-
-    async def generation() -> int:
-        return await site.app.knowledge.generation()
-
-    await kept_live(generation, changed)
 
 
 PAGE = Page("/documents", _TITLE, "description", _build)

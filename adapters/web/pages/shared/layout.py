@@ -85,17 +85,18 @@ _WHOLE_SIGNS = """<script>document.addEventListener("input", ({target, inputType
  target.value = target.value.toWellFormed();
 }, true);</script>"""
 
-# Files that are dropped anywhere, or pasted, go to the field for them that is nearest; a browser would leave the page
-# for the file. What is copied from a table or a text has a picture of it along with its words: those are pasted.
+# Files that are dropped anywhere, or pasted, go to the field for them that is nearest, or nowhere: a browser would
+# leave the page for the file. What is copied from a table or a text has a picture of it along with its words: those
+# are pasted.
 _FILES_ANYWHERE = """<script>(() => {
  const take = (event) => {
   const carried = event.dataTransfer ?? event.clipboardData;
   const field = event.target.closest(".kotae-pane")?.querySelector(".q-uploader input[type=file]")
    ?? document.querySelector(".q-uploader input[type=file]");
-  if (!field || !carried.types.includes("Files") || event.target.closest(".q-uploader, .q-dialog")) return;
+  if (!carried.types.includes("Files") || event.target.closest(".q-uploader")) return;
   if (event.type === "paste" && carried.types.includes("text/plain")) return;
   event.preventDefault();
-  if (event.type === "dragover") return;
+  if (!field || event.type === "dragover" || event.target.closest(".q-dialog")) return;
   field.files = carried.files;
   field.dispatchEvent(new Event("change"));
  };

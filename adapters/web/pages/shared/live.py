@@ -1,7 +1,8 @@
 """Lists that stay as things are, while somebody looks at them."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from nicegui import ui
@@ -36,25 +37,27 @@ async def live_list(
             for one in found:
                 draw(one)
 
-    await fill()
-    await kept_live(state, fill, every=every)
+    async with kept_live(state, fill, every=every):
+        await fill()
     return fill
 
 
+@asynccontextmanager
 async def kept_live(
     state: Callable[[], Awaitable[object]], draw: Callable[[], Awaitable[None]], *, every: float = EVERY_SECONDS
-) -> None:
-    """Call `draw` whenever `state`, which must be cheap, is another one than it was; until the page is gone. What
-    fails is tried again silently: nobody has asked for it."""
+) -> AsyncIterator[None]:
+    """After the block, in which it is drawn first, call `draw` whenever `state`, which must be cheap, is another one
+    than before the block; until the page is gone. What fails is tried again silently: nobody has asked for it."""
     known = await state()
+    yield
 
     async def look() -> None:
         nonlocal known
         try:
             now = await state()
             if now != known:
-                known = now
                 await draw()
+                known = now
         except (StoreError, RAGToolError):
             log.warning("a list could not be looked at", exc_info=True)
 

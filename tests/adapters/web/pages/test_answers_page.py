@@ -1,6 +1,7 @@
 """All pairs on their page: corrected and taken back by whoever wrote them, not shown to whom they are not for."""
 
 import csv
+import gc
 import io
 from dataclasses import replace
 from zoneinfo import ZoneInfo
@@ -240,3 +241,41 @@ async def test_pairs_are_turned_over_and_narrowed(visit: Visit, site: Site) -> N
     user.find(marker="words").type("hut 34")
     await sees(user, "In valley 34.")
     await user.should_not_see("In valley 10.")
+
+
+async def test_when_the_last_pair_of_a_page_goes_the_one_before_is_shown(visit: Visit, site: Site) -> None:
+    rows = "".join(f"Where is hut {number}?,In valley {number}.,\n" for number in range(10, 31))
+    await add(site, f"question,answer,owner\n{rows}", author=AKI.id, name="huts.csv")
+    user = visit("aki")
+    await user.open("/app/answers")
+    user.find("→").click()
+    await sees(user, "21–21 of 21")
+    user.find("Remove").click()
+    await sees(user, "Remove this pair?")
+    user.find(marker="yes").click()
+    await sees(user, "In valley 10.")
+    await user.should_not_see("There are no pairs")
+
+
+async def test_the_file_has_what_is_listed(visit: Visit, site: Site) -> None:
+    await add(site, SHEET.replace("=1+1,Two.", "Who cleans it?,Mika."))
+    user = visit("aki")
+    await user.open("/app/answers?words=sauna+warm")
+    await sees(user, "From 17:00.")
+    user.find(marker="csv").click()
+    table = (await user.download.next()).content.decode("utf-8-sig")
+    assert "From 17:00." in table and "Mika" not in table
+
+
+async def test_a_question_stays_when_the_list_is_drawn_anew(visit: Visit, site: Site) -> None:
+    await answered(site, OPEN, "250 krónur.")
+    user = visit("aki")
+    await user.open("/app/answers")
+    await user.should_see("250 krónur.")
+    user.find("Take back").click()
+    await sees(user, "Take this answer back?")
+    await add(site, SHEET)
+    await sees(user, "From 17:00.")
+    gc.collect()
+    user.find(marker="yes").click()
+    await user.should_not_see("250 krónur.")

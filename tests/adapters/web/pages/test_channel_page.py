@@ -148,6 +148,7 @@ async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, 
     write(user, "@kotae How many reviews does a change need before it is merged?")
     await sees(user, "👎")
     found = await answer(site, (await kept(site))[0].id)
+    (source,) = user.find(kind=ui.expansion).elements
     user.find("👎").click()
     await sees(user, "What was wrong?")
     voted = await site.web.votes(AKI, [found.id])
@@ -160,9 +161,15 @@ async def test_a_vote_counts_at_once_and_its_reason_with_the_form(visit: Visit, 
     assert voted[found.id].reason == "outdated"
     missed = await site.app.bot.experts.open(*spot("general"))
     assert [each.reason for each in missed.questions] == ["reported"]
-    await sees(user, "👍")  # drawn anew with the vote
     user.find("👍").click()
     await until(lambda: site.web.votes(AKI, [found.id]), lambda votes: votes[found.id].vote == "up")
+
+    async def pressed() -> bool:
+        (up,) = user.find(content="👍", kind=ui.button).elements
+        return up.props["aria-pressed"] == "true" and "kotae-voted" in up.classes
+
+    await until(pressed)
+    assert not source.is_deleted  # what is open stays open, and the focus where it is
 
 
 async def test_one_browser_sees_what_another_writes(visit: Visit, site: Site) -> None:

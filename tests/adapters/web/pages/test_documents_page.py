@@ -448,3 +448,16 @@ async def test_a_document_that_changes_while_it_is_read_shows_by_itself(visit: V
     await added(site, "pier.md", "# Pier\n\nShips moor at pier ten.\n")
     await sees(user, "pier ten")
     await user.should_not_see("pier nine")
+
+
+async def test_more_of_a_document_comes_once_however_often_it_is_asked_for(visit: Visit, site: Site) -> None:
+    rows = "".join(f"Which crane is at berth {number}?,Crane {number}.\n" for number in range(35))
+    document_id = await added(site, "cranes.csv", f"question,answer\n{rows}", author="ben")
+    user = visit("ben")
+    await user.open(f"/app/documents?document={document_id}")
+    await sees(user, "berth 9?")
+    for _ in range(2):
+        press(user, "more")
+    await sees(user, "berth 29?")
+    shown = [str(one.text) for one in user.find(content="berth", kind=ui.label).elements]
+    assert len(shown) == len(set(shown)) == 30

@@ -1,18 +1,25 @@
 """What nobody could answer, on its page: seen by who may, answered or closed there, saved as a file."""
 
+import asyncio
 import csv
 import io
+from collections.abc import Collection
+from datetime import timedelta
 
 import pytest
 from nicegui import ui
 
 from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.visitor import Site
-from bot.records import RoomMessage
+from bot.records import RoomMessage, WantedQuestions
+from bot.store.unanswered import Matches, UnansweredQuestions
+from bot.unanswered.questions import PAGE
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
+from tests.adapters.web.pages.hands import agree, fill
 from tests.adapters.web.pages.waiting import sees
 from tests.adapters.web.spots import spot
+from tests.bot.unanswered.test_questions import NOW, Team
 
 AKI, BEN = MEMBERS
 GENERAL, LEADS = ROOMS
@@ -149,3 +156,49 @@ async def test_metrics_count_all_and_name_only_what_is_seen(visit: Visit, site: 
     await aki.open("/app/metrics")
     await aki.should_see("リーダー")
     assert len(aki.find(kind=ui.echart).elements) >= 5
+
+
+class Late(UnansweredQuestions):
+    """What is looked for by the word “late” comes when it may."""
+
+    may = asyncio.Event()
+    came = asyncio.Event()
+
+    async def find(self, wanted: WantedQuestions, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
+        found = await super().find(wanted, scopes, limit=limit, offset=offset)
+        if wanted.text == "late":
+            await self.may.wait()
+            self.came.set()
+        return found
+
+
+async def test_what_was_looked_for_last_is_shown(visit: Visit, site: Site) -> None:
+    team = Team(site.app.data.engine)
+    for text in ("When is the late ferry?", "When is the early ferry?"):
+        await team.misses(text)
+    site.app.unanswered.questions = late = Late(site.app.data.engine)
+    user = visit("aki")
+    await user.open("/app/unanswered?view=list")
+    fill(user, "text", "late")
+    fill(user, "text", "early")
+    await user.should_not_see("When is the late ferry?")
+    late.may.set()
+    await late.came.wait()
+    await site.app.unanswered.trend()  # what has come is drawn meanwhile
+    await user.should_see("When is the early ferry?")
+    await user.should_not_see("When is the late ferry?")
+
+
+async def test_when_the_last_question_of_a_page_goes_the_one_before_is_shown(visit: Visit, site: Site) -> None:
+    team = Team(site.app.data.engine)
+    for number in range(PAGE + 1):
+        await team.misses(f"Where is hut {number:02}?", at=NOW - timedelta(minutes=number))
+    user = visit("aki")
+    await user.open("/app/unanswered?view=list")
+    await sees(user, "page 1 of 2")
+    user.find("→").click()
+    await sees(user, f"Where is hut {PAGE}?")
+    user.find("Dismiss").click()
+    agree(user, "Close it")
+    await sees(user, "Where is hut 00?")
+    await user.should_not_see("No questions match")

@@ -190,6 +190,15 @@ def test_no_other_site_reads_from_a_socket(service: Service) -> None:
     assert own.status_code == 200 and "access-control-allow-origin" not in own.headers
 
 
+def test_a_long_japanese_text_goes_through_a_page_s_socket(service: Service) -> None:
+    """As long as NiceGUI's own script lets it through: it counts signs, and the socket bytes."""
+    with open_page(service) as (opened, page):
+        opened.send(f'420["event", {{"client_id": "{page}", "id": 0, "args": ["{"港" * 999_000}"]}}]')
+        opened.send(f'421["ack", {{"client_id": "{page}", "next_message_id": 0}}]')
+        while not str(opened.recv(10)).startswith("431"):
+            pass
+
+
 def test_a_browser_writes_nothing_into_the_log(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     with open_page(service) as (opened, page):
         opened.send(f'420["log", {{"client_id": "{page}", "level": "error", "message": "canary"}}]')

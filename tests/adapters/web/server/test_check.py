@@ -31,6 +31,8 @@ async def test_an_address_that_cannot_be_taken(tmp_path: Path) -> None:
     open_to_all = await looked(tmp_path, KOTAE_WEB_HOST="0.0.0.0")
     assert open_to_all.level == "fault" and "KOTAE_WEB_TOKEN" in open_to_all.what.ja
     assert "redacted" not in open_to_all.what.en  # the sentence itself looks like no secret
+    no_name = await looked(tmp_path, KOTAE_WEB_HOST="127.0..1", KOTAE_WEB_TOKEN="t" * 32)
+    assert no_name.level == "fault" and "KOTAE_WEB_HOST=127.0..1" in no_name.what.en
 
 
 async def test_the_address_that_people_reach_it_at_is_tried(tmp_path: Path, unused_tcp_port: int) -> None:
