@@ -25,6 +25,7 @@ RESCOPED = "tests/bot/knowledge/test_curation.py::test_no_pair_is_ever_read_by_m
 TIMES = f"{PAGES}/test_times.py"
 DOCUMENTS = f"{PAGES}/test_documents_page.py"
 CHANNEL = f"{PAGES}/test_channel_page.py"
+RACES = f"{PAGES}/test_channel_races.py"
 ADD_UP = "tests/bot/operations/test_metrics.py::test_the_ways_questions_ended_add_up_to_the_questions"
 HOSTILE_NAME = f"{DOCUMENTS}::test_a_hostile_file_name_is_words_everywhere"
 SENTENCE = f"{DOCUMENTS}::test_a_document_opens_at_the_sentence_that_is_quoted"
@@ -478,6 +479,42 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "adapters/web/pages/channel/page.py",
         ('                    field.props("autofocus")\n', "                    pass\n"),
         (f"{CHANNEL}::test_the_field_to_write_in_has_the_focus_and_a_link_leads_to_it",),
+    ),
+    (
+        "Web: a vote or a reply does not draw a message anew",
+        "adapters/web/pages/channel/message_list.py",
+        ("        elif found == box.message and box.follow is not None:\n", "        elif False and box.follow is not None:\n"),
+        (f"{RACES}::test_a_reply_leaves_what_it_stands_under_as_it_is",),
+    ),
+    (
+        "Web: a message that is known late stands in its place",
+        "adapters/web/pages/channel/message_list.py",
+        ("                    box.move(target_index=before + _AHEAD)\n", ""),
+        (f"{RACES}::test_what_comes_late_stands_in_its_place",),
+    ),
+    (
+        "Web: files of a double click are added once",
+        "adapters/web/pages/channel/forms.py",
+        ("on_click=once(keep)", "on_click=keep"),
+        (f"{RACES}::test_files_of_a_double_click_are_added_once",),
+    ),
+    (
+        "Web: what could not be drawn is drawn later",
+        "adapters/web/pages/shared/live.py",
+        ("                await draw()\n                known = now\n", "                known = now\n                await draw()\n"),
+        (f"{PAGES}/test_live.py::test_a_change_while_it_is_drawn_and_one_that_could_not_be_shown_are_shown",),
+    ),
+    (
+        "Web: of two lists the one that was asked for last is shown",
+        "adapters/web/pages/unanswered.py",
+        ("        if asked != self._asked:\n            return\n", ""),
+        (f"{PAGES}/test_unanswered_page.py::test_what_was_looked_for_last_is_shown",),
+    ),
+    (
+        "Web: a page's socket takes what its script sends",
+        "adapters/web/server/server.py",
+        ("ws_max_size=SOCKET_BYTES", "ws_max_size=1_000_000"),
+        ("tests/adapters/web/server/test_browser.py::test_a_long_japanese_text_goes_through_a_page_s_socket",),
     ),
     (
         "Web: a document is called by its name",

@@ -80,7 +80,7 @@ class MessageList:
                 self._empty.set_visibility(False)
 
     async def _again(self, message: int) -> None:
-        """What a vote or a reply under it does not change is left alone: an open source, and the focus."""
+        """An open source and the focus stay where only a vote or a reply under it is new."""
         box = self._boxes[message]
         found = next((one for one in await self._read(message + 1, 1) if one.id == message), None)
         if found is None:
