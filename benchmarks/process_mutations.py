@@ -369,7 +369,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Processes: who is forgotten takes nothing back that was written meanwhile",
         "bot/store/erasure.py",
-        ("select(*texts).where(its).with_for_update()", "select(*texts).where(its)"),
+        (".where(which).with_for_update()).all():", ".where(which)).all():"),
         (f"{AT_ONCE}::test_a_person_who_is_forgotten_takes_nothing_back_that_was_said_meanwhile",),
     ),
     (

@@ -61,6 +61,7 @@ async def test_from_a_question_to_the_askers_being_told(app: Application) -> Non
     claimed = await bot.turns.enrich(claimed, replace(QUESTION, link="https://team.example/known"))
     events = [event async for event in bot.turns.run(claimed)]
     assert isinstance(events[-1], Answered) and events[-1].outcome == "unknown"
+    assert await bot.outbox.reserve(Post(claimed.id, "answer", 0, GENERAL)) is None
     assert not await bot.turns.amend(QUESTION) and await bot.turns.unfinished("slack") == []
 
     (missed,) = (await bot.experts.open(GENERAL, PUBLIC)).questions

@@ -212,7 +212,7 @@ async def test_a_reply_is_confirmed_once_and_then_the_answer(tmp_path: Path) -> 
         assert document.url == f"https://discord.com/channels/{GUILD}/{GENERAL}/{written}"
 
         thread = await fake.starts_thread("ben", other.id, "The key") or other.id
-        written = await replies(other, "Dunno.", other.id)
+        written = await replies(other, "In the drawer.", other.id)
         (confirm,) = [one for one in fake.thread(other.id) if "Save this reply" in one.content]
         await fake.presses("ben", confirm.id, "No")
         await fake.wait_for(lambda: confirm.deleted)

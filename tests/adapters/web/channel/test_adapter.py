@@ -447,7 +447,7 @@ async def test_a_card_that_is_answered_tells_the_asker(tmp_path: Path) -> None:
         assert document.url == f"{ADDRESS}/app/?room=general&thread={first.id}&message={first.id}#m{first.id}"
 
         # A reply in a card's thread is the answer after one confirmation.
-        no = await here.said("Dunno.", BEN, thread=second.id)
+        no = await here.said("In the drawer.", BEN, thread=second.id)
         (confirm,) = await here.thread(second, "confirm")
         assert "“鍵はどこ？”" in confirm.text and confirm.thread == second.id and no.thread == second.id
         await here.adapter.discard(AKI, confirm.id)

@@ -161,12 +161,14 @@ async def test_metrics_count_all_and_name_only_what_is_seen(visit: Visit, site: 
 class Late(UnansweredQuestions):
     """What is looked for by the word “late” comes when it may."""
 
+    asked = asyncio.Event()
     may = asyncio.Event()
     came = asyncio.Event()
 
     async def find(self, wanted: WantedQuestions, scopes: Collection[str], *, limit: int, offset: int = 0) -> Matches:
         found = await super().find(wanted, scopes, limit=limit, offset=offset)
         if wanted.text == "late":
+            self.asked.set()
             await self.may.wait()
             self.came.set()
         return found
@@ -180,6 +182,7 @@ async def test_what_was_looked_for_last_is_shown(visit: Visit, site: Site) -> No
     user = visit("aki")
     await user.open("/app/unanswered?view=list")
     fill(user, "text", "late")
+    await late.asked.wait()
     fill(user, "text", "early")
     await user.should_not_see("When is the late ferry?")
     late.may.set()
