@@ -526,13 +526,13 @@ class SlashCommands:
 
     async def _expert_answers(self, command: Command, allowed: Readers) -> Card:
         language = command.language
-        what, rest = [*command.text.split(maxsplit=1), "", ""][:2]
+        what, rest = _the_first(command.text)
         if not what:
             found, total = await self.answers.listed(allowed, limit=ROWS)
             rows = [self._answer(one, language) for one in found]
             listed = _listed("answers", rows, language, none=_NO_ANSWERS)
             return replace(listed, foot=(_MORE.to(language, n=total - len(rows)),)) if total > len(rows) else listed
-        id, text = [*rest.split(maxsplit=1), "", ""][:2]
+        id, text = _the_first(rest)
         if normalise(what) in _EDITS and id and text:
             changed = await self.answers.edit(command.actor, allowed, id, text)
             said = _CORRECTED.to(language, n=changed.told)
@@ -629,7 +629,7 @@ def _said(about: Name, said: Text, language: Language, **values: object) -> Card
 
 def _source_words(text: str) -> tuple[str, str, Literal["forget", "keep", ""]]:
     """The action (sync, pause, resume, follow, or none), the source's name, and what is to become of what is gone."""
-    action, rest = [*text.split(maxsplit=1), "", ""][:2]
+    action, rest = _the_first(text)
     known = _SOURCE_ACTIONS.get(normalise(action))
     if known is None:
         return "", "", ""
@@ -638,8 +638,14 @@ def _source_words(text: str) -> tuple[str, str, Literal["forget", "keep", ""]]:
     return known, name if gone else rest.strip(), gone or ""
 
 
+def _the_first(text: str) -> tuple[str, str]:
+    """The first word of a text, and the others; an input method writes wide spaces between them."""
+    first, rest = [*text.split(maxsplit=1), "", ""][:2]
+    return first, rest
+
+
 def _but_the_last(text: str) -> tuple[str, str]:
-    """The words of a text, and the last of them; an input method writes wide spaces between them."""
+    """The words of a text before its last, and that; see `_the_first`."""
     rest, last = ["", "", *text.rsplit(maxsplit=1)][-2:]
     return rest.strip(), last
 

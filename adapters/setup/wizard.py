@@ -6,7 +6,6 @@ checked twice: by its looks, and by asking the platform; nothing is written befo
 
 import os
 import sys
-import unicodedata
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from bot.config.dotenv import EnvFileError, ProbeError, current, write
 from bot.doctor.findings import Level, Remark
 from bot.logs import Redactor
 from retrieval.i18n import Language, Text, filled
+from retrieval.text import normalise
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -178,7 +178,7 @@ class Wizard:
         """An answer to a question of yes or no; for when `asks`."""
         assert self.terminal.read is not None
         said = self.terminal.read(f"{question.to(self.terminal.language)} [{'y' if default else 'n'}]", False).strip()
-        return unicodedata.normalize("NFKC", said).lower().startswith(("y", "は")) if said else default
+        return normalise(said).startswith(("y", "は")) if said else default
 
     @property
     def then(self) -> dict[str, str]:

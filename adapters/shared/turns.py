@@ -139,11 +139,10 @@ class RunningTurns:
 
     async def _answer_anew(self, message: Incoming, stranger: bool) -> None:
         running = self._running.get(_key(message))
-        if (
-            running is None or running.claimed.message.text != message.text
-        ):  # else it was taken up in its new words meanwhile
-            await self._end(message)
-            await self.ask(message, stranger=stranger)
+        if running is not None and running.claimed.message.text == message.text:
+            return  # it was taken up in its new words meanwhile
+        await self._end(message)
+        await self.ask(message, stranger=stranger)
 
     async def _take_away(self, deleted: Claimed) -> None:
         ended = await self._end(deleted.message)

@@ -92,10 +92,6 @@ class Sync:
     added: set[str] = field(default_factory=set)  # documents
     holders: dict[str, str] = field(default_factory=dict)  # by document, the page whose it is
 
-    @property
-    def readers(self) -> Readers:
-        return Readers(frozenset({self.source.scope}))
-
     async def run(self, followed: PageSource) -> str | None:
         """Returns the cursor of the next look. What it did is in `report`."""
         known, tell = _apart(await self.store.pages(self.source.id)), self.progress or (lambda done, total: None)
@@ -139,14 +135,14 @@ class Sync:
             before = known.get(page.was) if page.was is not None else None
             if page.was is None or before is None or page.ref in known:
                 continue
-            if before.document is not None and (own := await self._own(before.document)) is not None:
+            if (own := await self._own(before.document)) is not None:
                 try:
                     name, _ = await self._named(page, before, self._place(own), listing.pages)
-                    await self.knowledge.rename_document(own.id, name, page.url, Readers(frozenset({own.scope})))
+                    await self._rename(own, name, page.url)
                 except RAGToolError as error:  # somebody was faster: the new page is refused, the old one goes
                     log.info("a page could not be renamed: %s", error)
                     continue
-                self.holders[before.document] = page.ref
+                self.holders[own.id] = page.ref
                 self.report.renamed += 1
             await self.store.note(self.source.id, page.ref, before)
             await self.store.drop(self.source.id, [page.was])
@@ -157,11 +153,12 @@ class Sync:
         urls = {page.document: listing.pages[ref].url for ref, page in known.items() if ref in listing.pages}
         for row in await self._rows() if any(urls.values()) else ():
             if row.url != urls.get(row.id, row.url):
-                await self.knowledge.rename_document(row.id, row.name, urls[row.id], self.readers)
+                await self._rename(row, row.name, urls[row.id])
 
     async def _rows(self) -> list[DocumentRow]:
         """The documents that are the source's own."""
-        listed = await self.documents.listed(self.readers, collection=self.source.collection)
+        readers = Readers(frozenset({self.source.scope}))
+        listed = await self.documents.listed(readers, collection=self.source.collection)
         return [row for row in listed if row.author == author_of(self.source)]
 
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage) -> None:
@@ -205,7 +202,7 @@ class Sync:
         upload = Upload(name, fetched.data, collection, scope, author, page.url, date, fetched.said_in)
         try:
             if there is None and own is not None:  # under another name, such as that of another kind of file
-                await self.knowledge.rename_document(own.id, name, page.url, Readers(frozenset({own.scope})))
+                await self._rename(own, name, page.url)
             verdict = await self.knowledge.take(upload)
         except (QdrantConnectionError, EmbeddingError):  # would be another page's, too
             raise
@@ -256,7 +253,7 @@ class Sync:
             page = listing.pages[there[copy.id]]
             await self.store.note(self.source.id, page.ref, FollowedPage("", copy.id))
             await self.knowledge.forget(copy.id, at_source=True)
-            await self.knowledge.rename_document(row.id, copy.name, page.url, self.readers)
+            await self._rename(row, copy.name, page.url)
             await self.store.note(self.source.id, page.ref, FollowedPage(page.version, row.id))
             self.report.added -= copy.id in self.added
             self.report.renamed += 1
@@ -291,6 +288,9 @@ class Sync:
         """A document that is still the source's: nobody has put another in its place."""
         row = await self.documents.get(document) if document is not None else None
         return row if row is not None and row.author == author_of(self.source) else None
+
+    async def _rename(self, own: DocumentRow, name: str, url: str | None) -> None:
+        await self.knowledge.rename_document(own.id, name, url, Readers(frozenset({own.scope})))
 
     def _place(self, own: DocumentRow | None) -> tuple[str, str]:
         """The collection and scope of a page's document: where somebody has put it, if it is there. A thread has the
