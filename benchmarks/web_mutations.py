@@ -483,7 +483,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: a vote or a reply does not draw a message anew",
         "adapters/web/pages/channel/message_list.py",
-        ("        elif found == box.message and box.follow is not None:\n", "        elif False and box.follow is not None:\n"),
+        ("        if found == box.message and box.follow is not None:\n", "        if False and box.follow is not None:\n"),
         (f"{RACES}::test_a_reply_leaves_what_it_stands_under_as_it_is",),
     ),
     (
@@ -507,7 +507,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Web: of two lists the one that was asked for last is shown",
         "adapters/web/pages/unanswered.py",
-        ("        if asked != self._asked:\n            return\n", ""),
+        ("        if not is_last():\n            return\n", ""),
         (f"{PAGES}/test_unanswered_page.py::test_what_was_looked_for_last_is_shown",),
     ),
     (

@@ -15,7 +15,7 @@ from adapters.web.pages.shared.components import WORDS
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import SAVE, buttons, confirmed, form
 from adapters.web.pages.shared.layout import Page, saying
-from adapters.web.pages.shared.live import kept_live
+from adapters.web.pages.shared.live import LastAsked, kept_live
 from adapters.web.visitor import Site, Visitor
 from bot.qa_pairs.listing import Kind, ListedPair
 from bot.records import Changed, ExpertAnswer
@@ -81,7 +81,7 @@ class _Pairs:
         self._knowledge = site.app.knowledge
         self._who = who
         self._start = 0
-        self._asked = 0  # lists asked for: only the last one is shown
+        self._asking = LastAsked()
         self._drawn: object = None
         self._ground = ui.element("div").classes("kotae-ground")  # of dialogs, which outlive what they were opened from
 
@@ -116,18 +116,17 @@ class _Pairs:
         return (self._words.value or "").strip()[:200]
 
     async def _fill(self) -> None:
-        self._asked += 1
-        asked, words, readers = self._asked, self._containing, self._who.readers
+        is_last, words, readers = self._asking.ask(), self._containing, self._who.readers
         found, total = await self._pairs.listed(
             readers, kind=self._wanted, containing=words, start=self._start, limit=PAGE_SIZE
         )
-        if not found and total and asked == self._asked:  # the last of its page is gone
+        if not found and total and is_last():  # the last of its page is gone
             self._start = (total - 1) // PAGE_SIZE * PAGE_SIZE
             await self._fill()
             return
         experts = [await self._answers.get(one.row.id, readers) if one.kind == "expert" else None for one in found]
         drawn = (found, experts, total, self._start)
-        if asked != self._asked or drawn == self._drawn:  # nobody's button goes away under their finger
+        if not is_last() or drawn == self._drawn:  # nobody's button goes away under their finger
             return
         self._drawn = drawn
         self._listed.clear()

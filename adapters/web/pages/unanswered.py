@@ -16,7 +16,7 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.dialogs import answering, buttons, form
 from adapters.web.pages.shared.layout import Page, saying
-from adapters.web.pages.shared.live import kept_live
+from adapters.web.pages.shared.live import LastAsked, kept_live
 from adapters.web.visitor import Site, Visitor
 from bot.records import MissState, WantedQuestions
 from bot.texts import REASONS, STATES, complaints
@@ -71,7 +71,7 @@ class _List:
         self._site = site
         self._who = who
         self._page = 1
-        self._asked = 0  # lists asked for: only the last one is shown
+        self._asking = LastAsked()
         # Of dialogs, which outlive the rows they were opened from.
         self._ground = ui.element("div").classes("kotae-ground")
 
@@ -143,10 +143,9 @@ class _List:
             await self._fill()
 
     async def _fill(self) -> None:
-        self._asked += 1
-        asked, list_of = self._asked, self._groups if self._kind.value == "groups" else self._questions
+        is_last, list_of = self._asking.ask(), self._groups if self._kind.value == "groups" else self._questions
         pages, draw = await list_of(self._wanted)
-        if asked != self._asked:
+        if not is_last():
             return
         if self._page > pages:  # the last of its page is closed
             self._page = pages

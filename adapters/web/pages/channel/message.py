@@ -23,6 +23,7 @@ from bot.types import Card, CardRow
 from retrieval.i18n import Language, Text
 
 Follow = Callable[[Mapping[int, RoomReplies] | None], Awaitable[None]]
+_Voting = Callable[[], Awaitable[None]]  # shows the votes of now
 
 _NAME = "Kotae"
 _EDITED = Text(en="(edited)", ja="（編集済み）")
@@ -54,7 +55,7 @@ class Drawing:
         it is drawn in its thread. Returned is what shows the votes and replies of later, without drawing the message
         anew. Raises StoreError."""
         ours = message.author == BOT
-        voting: Callable[[], Awaitable[None]] | None = None
+        voting: _Voting | None = None
         under: ui.button | None = None
         with ui.row().classes("kotae-line"):
             ui.label("答" if ours else name_of(message.author, self.language)[:1]).classes("kotae-face").classes(
@@ -85,8 +86,7 @@ class Drawing:
         await follow(replies)
         return follow
 
-    def _content(self, message: RoomMessage) -> Callable[[], Awaitable[None]] | None:
-        """Returned is what shows the votes of now, where it has any."""
+    def _content(self, message: RoomMessage) -> _Voting | None:
         match message.kind:
             case "steps":
                 self._steps(message)
@@ -140,8 +140,8 @@ class Drawing:
                     if not lines:
                         ui.label(message.text).classes("kotae-quiet")
 
-    def _answer(self, message: RoomMessage) -> Callable[[], Awaitable[None]] | None:
-        voting: Callable[[], Awaitable[None]] | None = None
+    def _answer(self, message: RoomMessage) -> _Voting | None:
+        voting: _Voting | None = None
         if message.data.get("unsure"):
             components.doubt(self.language)
         components.prose(message.text)
@@ -205,7 +205,7 @@ class Drawing:
         button = ui.button(asking.LABEL.to(self.language), icon="person_search", on_click=ask)
         button.props("flat dense no-caps").mark("ask-person")
 
-    def _votes(self, message: RoomMessage) -> Callable[[], Awaitable[None]]:
+    def _votes(self, message: RoomMessage) -> _Voting:
         voted: str | None = None
         buttons: dict[str, ui.button] = {}
 

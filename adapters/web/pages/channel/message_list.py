@@ -88,10 +88,12 @@ class MessageList:
             box.element.delete()
             if self._empty is not None:
                 self._empty.set_visibility(not self._boxes)
-        elif found == box.message and box.follow is not None:
-            await box.follow(await self._replies([found]))
+            return
+        replies = await self._replies([found])
+        if found == box.message and box.follow is not None:
+            await box.follow(replies)
         else:
-            await self._draw(box, found, await self._replies([found]))
+            await self._draw(box, found, replies)
 
     async def _back(self) -> None:
         with saying(self._drawing.language):

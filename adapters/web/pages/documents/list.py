@@ -12,6 +12,7 @@ from adapters.web.pages.shared.address import chosen, note
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import buttons, confirmed, form
 from adapters.web.pages.shared.layout import saying
+from adapters.web.pages.shared.live import LastAsked
 from adapters.web.visitor import Site, Visitor
 from bot.knowledge.curation import Curator
 from bot.records import DocumentOrder, DocumentRow
@@ -178,7 +179,7 @@ class DocumentTable:
         self._acts = acts
         self._wanted = asked
         self._start = 0
-        self._asked = 0  # lists asked for: only the last one is shown
+        self._asking = LastAsked()
         self._ticked: dict[str, DocumentRow] = {}
 
     @property
@@ -244,8 +245,7 @@ class DocumentTable:
     async def show(self) -> None:
         """Draw the page of the list as it is now."""
         language, documents = self._language, self._site.app.data.documents
-        self._asked += 1
-        asked = self._asked
+        is_last = self._asking.ask()
         rows, total = await documents.page(
             self._who.readers,
             collection=self._from.value or None,
@@ -255,12 +255,12 @@ class DocumentTable:
             start=self._start,
             limit=PAGE,
         )
-        if not rows and self._start and asked == self._asked:
+        if not rows and self._start and is_last():
             self._start = max(0, (total - 1) // PAGE * PAGE)
             await self.show()
             return
         hidden = await documents.hidden(self._who.readers)
-        if asked != self._asked:
+        if not is_last():
             return
         self._ticked = {row.id: row for row in rows if row.id in self._ticked}
         self._ground.clear()

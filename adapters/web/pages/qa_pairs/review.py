@@ -16,6 +16,7 @@ from adapters.web.pages.shared.components import WORDS, LiveCards
 from adapters.web.pages.shared.curators import person, readers_of
 from adapters.web.pages.shared.dialogs import SAVE, buttons, confirmed, form
 from adapters.web.pages.shared.layout import CLOSE, saying
+from adapters.web.pages.shared.live import LastAsked
 from adapters.web.visitor import Site, Visitor
 from agent.qa_generation import ANSWER, QUESTION
 from bot.qa_pairs.pairs import Pair, QaJob, Reviewer
@@ -69,7 +70,7 @@ class PairReview:
         self.site = site
         self.who = who
         self._page = 1
-        self._asked = 0  # lists asked for: only the last one is shown
+        self._asking = LastAsked()
         self._shown: Sequence[Pair] = ()
         self._scopes = frozenset(site.app.curating.scopes(person(who)))
         self._document: DocumentRow | None = None
@@ -150,8 +151,7 @@ class PairReview:
 
     async def refresh(self) -> None:
         """Show them as they are now. Raises StoreError."""
-        self._asked += 1
-        asked, pairs, readers = self._asked, self.site.app.pairs, self.who.readers
+        is_last, pairs, readers = self._asking.ask(), self.site.app.pairs, self.who.readers
         job, state = self._job.value or None, self._state.value
         document = self._document.id if self._document is not None else None
         states = (cast(PairState, state),) if state else ()
@@ -175,7 +175,7 @@ class PairReview:
             self._page = pages
             shown, total = await page(pages)
         counts = await pairs.rows.counts(readers, job=job, document=document)
-        if asked == self._asked:
+        if is_last():
             self._put(shown, total, pages, counts)
 
     def _put(self, shown: Sequence[Pair], total: int, pages: int, counts: dict[str, int]) -> None:

@@ -10,6 +10,7 @@ from adapters.web.pages.qa_pairs.reviewer import is_private, standing, standings
 from adapters.web.pages.shared import components
 from adapters.web.pages.shared.curators import readers_of
 from adapters.web.pages.shared.layout import saying
+from adapters.web.pages.shared.live import LastAsked
 from adapters.web.visitor import Site, Visitor
 from bot.qa_pairs.pairs import Estimate, Reviewer
 from bot.records import DocumentRow
@@ -61,7 +62,7 @@ class Starting:
         self._started = started
         self._standings = standings(who)
         self._filling = False
-        self._asked = 0
+        self._asking = LastAsked()
 
     async def build(self, document: DocumentRow | None) -> None:
         """`document`: chosen already. Without a language model it says what to set."""
@@ -143,13 +144,12 @@ class Starting:
         """Until they are there, the whole collection is chosen: never a document of another one."""
         language, words = self._who.language, (self._words.value or "").strip()
         self._forget()
-        self._asked += 1
-        asked, whole = self._asked, {"": _WHOLE.to(language)}
+        is_last, whole = self._asking.ask(), {"": _WHOLE.to(language)}
         self._document.set_options(whole, value="")
         found, total = await self._site.app.data.documents.page(
             self._standing.readers, collection=self._collection.value or "", containing=words, limit=_OFFERED
         )
-        if asked != self._asked:
+        if not is_last():
             return  # something else is chosen meanwhile
         if document is not None and all(row.id != document.id for row in found):
             found = [document, *found]

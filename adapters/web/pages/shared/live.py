@@ -18,6 +18,19 @@ log = logging.getLogger(__name__)
 EVERY_SECONDS = 5.0
 
 
+class LastAsked:
+    """Of lists that are asked for one after the other, only the last one is shown."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def ask(self) -> Callable[[], bool]:
+        """Returned is what says whether it still is the last."""
+        self._count += 1
+        mine = self._count
+        return lambda: mine == self._count
+
+
 async def live_list(
     state: Callable[[], Awaitable[Sequence[T]]],
     draw: Callable[[T], None],
