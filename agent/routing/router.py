@@ -61,21 +61,18 @@ def approves(message: str) -> bool:
 
 def objects(message: str) -> bool:
     """Whether a message says that what was told is wrong, and nothing else."""
-    text = _without_emoji(message)
-    return len(text) <= _LONG and _only(text, "objects", *_COURTESY, "remark", "around")
+    return _says(message, "objects")
 
 
 def comments(message: str) -> bool:
     """Whether a message asks for nothing but whether what was told is so, where it stands, or to have it in other
     words."""
-    text = _without_emoji(message)
-    return len(text) <= _LONG and _only(text, "comments", *_COURTESY, "remark", "around", "please")
+    return _says(message, "comments", "please")
 
 
 def puts_off(message: str) -> bool:
     """Whether a message says that its author knows no answer, or looks for one, and nothing else."""
-    text = _without_emoji(message)
-    return len(text) <= _LONG and _only(text, "puts_off", *_COURTESY, "remark", "around")
+    return _says(message, "puts_off")
 
 
 def asks_what(message: str) -> bool:
@@ -167,6 +164,12 @@ def computed(message: str) -> Computed | None:
 
 def _without_emoji(message: str) -> str:
     return _EMOJI.sub(" ", normalise(message))
+
+
+def _says(message: str, kind: str, *beside: str) -> bool:
+    """Whether a short message is nothing but words of this kind, with or without courtesy and those `beside`."""
+    text = _without_emoji(message)
+    return len(text) <= _LONG and _only(text, kind, *_COURTESY, "remark", "around", *beside)
 
 
 def _only(text: str, kind: str, *beside: str) -> bool:

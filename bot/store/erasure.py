@@ -160,7 +160,7 @@ class Erasure:
         return await self._slices(lambda db: _delete_some(db, table, which, self._batch))
 
     async def _in_batches(self, which: ColumnElement[bool], work: Callable[[Connection, Sequence[str]], None]) -> int:
-        some = select(turns.c.id).where(which).order_by(turns.c.sequence).limit(self._batch)
+        some = select(turns.c.id).where(which).order_by(turns.c.sequence).limit(self._batch).with_for_update()
 
         def one(db: Connection) -> int:
             ids = list(db.scalars(some))
@@ -317,8 +317,7 @@ def _take_back(db: Connection, ids: Sequence[str]) -> None:
 
 
 def _delete_turns(db: Connection, ids: Sequence[str], *, drawn: bool = False) -> None:
-    """`drawn`: as for `_clear_cards`."""
-    hold_turns(db, ids)
+    """Of turns that the caller holds. `drawn`: as for `_clear_cards`."""
     db.execute(delete(posts).where(posts.c.about.in_(ids)))
     asked = set(db.scalars(select(questions.c.id).where(questions.c.turn.in_(ids))))
     db.execute(delete(turns).where(turns.c.id.in_(ids)))  # the rest goes with them, by their foreign keys
