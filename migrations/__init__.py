@@ -207,16 +207,22 @@ def _write_ahead(file: Path) -> None:
                 time.sleep(0.02)
 
 
+def copies(file: Path, which: str = "*.backup.*") -> list[Path]:
+    """Copies that upgrades have left beside an SQLite file, some of them cut off. `which`: a glob pattern of what is
+    behind the database's name."""
+    return list(file.parent.glob(f"{escape(file.stem)}-{which}"))
+
+
 def _copy(file: Path, revision: str) -> Path:
     """A whole copy by SQLite's backup API; it gets its name only when it is complete. The database's lock is held.
 
     In the place of earlier copies of that revision: an upgrade that fails at every start of a service would fill the
     disk with them.
     """
-    earlier = [*file.parent.glob(f"{escape(file.stem)}-{revision}-*.backup.db")]
+    earlier = copies(file, f"{revision}-*.backup.db")
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     backup = file.with_name(f"{file.stem}-{revision}-{moment}.backup.db")
-    for killed in file.parent.glob(f"{escape(file.stem)}-*.backup.part*"):
+    for killed in copies(file, "*.backup.part*"):
         killed.unlink()
     partial = backup.with_suffix(".part")
     _private(partial)

@@ -7,12 +7,12 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from glob import escape
 from pathlib import Path
 
 from bot.config.own_files import OURS, is_our_entry
 from bot.config.settings import Settings
 from bot.store.inspection import file_of
+from migrations import copies
 from retrieval.i18n import Text
 
 _BLOCK = b"\0" * 65_536  # what a file system keeps beside a file's name would hide that the disk is full
@@ -61,7 +61,7 @@ def _kept(settings: Settings) -> Iterator[Path]:
     yield from settings.chat_log.parent.glob(f"{settings.chat_log.name}*")
     if file := file_of(settings.database_url):
         yield from (file, *(file.with_name(file.name + ending) for ending in ("-wal", "-shm")))
-        yield from file.parent.glob(f"{escape(file.stem)}-*.backup.db")
+        yield from copies(file, "*.backup.db")
 
 
 def _is_ours(folder: Path) -> bool:

@@ -21,7 +21,6 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from bot.store.erasure import FORGOTTEN, Erased, Erasure, Expired, is_distinct
 from bot.store.inspection import file_of
 from bot.store.retention_clock import STEP, RetentionClock
 from bot.waiting import Sleep, again_and_again
+from migrations import copies
 from retrieval.durable import make_folder, replacing
 from retrieval.i18n import Language, Text
 
@@ -173,7 +173,7 @@ async def forget(engine: Engine, chat_log: Path, who: Person) -> Forgotten:
 def _copies(engine: Engine) -> list[Path]:
     """Of an SQLite file, from before upgrades; one that was cut off, too."""
     file = file_of(str(engine.url))
-    return list(file.parent.glob(f"{escape(file.stem)}-*.backup.*")) if file else []
+    return copies(file) if file else []
 
 
 async def apply_erasures(engine: Engine, chat_log: Path) -> int:
