@@ -8,7 +8,10 @@ import unicodedata
 from collections.abc import Iterable
 
 from agent.citations import fences
+from retrieval.i18n import Language, Text
 
+GAP = "\ue000"  # for `scrubbed`: where an address was taken out, until `filled` says so
+_LEFT_OUT = Text(en="(address left out)", ja="（アドレスは省きました）")
 _SCHEME = r"(?:[a-z][a-z0-9+.-]{1,20}:(?://)|https?:[/\\]+|(?:mailto|javascript|data|vbscript|tel|sms|slack|blob|file|callto|skype|msteams|intent):|(?<![A-Za-z_:/])/{2,}(?=[\w-]+\.))"
 _TLD = (
     r"(?:com|net|org|io|dev|ai|jp|info|biz|xyz|tv|uk|de|fr|cn|kr|tw|ru|eu|ca|au|edu|gov|mil|int|tech|site|online|store|shop|cloud"
@@ -93,6 +96,11 @@ def scrubbed(text: str, allowed: Iterable[str], *, gap: str = "") -> str:
     text = visible(text)
     pieces = [_code(piece, permitted) if fenced else _prose(piece, permitted, gap) for fenced, piece in fences(text)]
     return "".join(pieces).strip()
+
+
+def filled(text: str, language: Language) -> str:
+    """`text` with each `GAP` in words, so that a reader knows why a sentence breaks off there."""
+    return re.sub(rf"(?P<space>[ \t]?)(?:[(（]{GAP}[)）]|{GAP})", rf"\g<space>{_LEFT_OUT.to(language)}", text)
 
 
 def _target(shown: str) -> str:

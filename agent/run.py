@@ -46,7 +46,7 @@ from agent.grounding.claims import OpenClaim, Verdict
 from agent.grounding.disclosure import disclosed
 from agent.grounding.entities import content
 from agent.grounding.quantities import facts, figures
-from agent.links import scrubbed
+from agent.links import GAP, filled, scrubbed
 from agent.model_call import Heard, speak, spoken
 from agent.models.base import (
     ChatModel,
@@ -313,13 +313,13 @@ class Run:
         text = cleaned(draft.text)
         if draft.text.startswith(DECLINED) or echoes_instructions(said):
             known = findings.searches or self.model.name == EXTRACTIVE  # else it may say what nobody has looked up
-            words = scrubbed(without_marks(text), ()) if known and not echoes_instructions(said) else ""
+            words = self._unchecked(text) if known and not echoes_instructions(said) else ""
             return self._answered(words or outcomes.DECLINED.to(language), "declined")
         if said.startswith(NO_ANSWER) or draft.found == "no" or not text:
             return await self._unknown(text)
         self.emit(Drafted(text))
         if (not findings.searches and not self.must_search(text)) or not (self.ask.needs_search or marks(text)):
-            words = scrubbed(without_marks(text), ())
+            words = self._unchecked(text)
             return self._answered(words or outcomes.DECLINED.to(language), "answered" if words else "declined")
         checked = await self._checked(text)
         review = await reflect(self._reviewed, self._for_review(text, checked), self.ask, checked.objections)
@@ -403,6 +403,11 @@ class Run:
         marked = bool(result.marked)
         return self._answered(text, "answered", citations, confidence=best, marked=marked, unsure=unsure)
 
+    def _unchecked(self, text: str) -> str:
+        """The words of a reply that rests on no passage: without citations and addresses."""
+        said = scrubbed(without_marks(text), (), gap=GAP)
+        return filled(said, self.ask.language) if said.strip(GAP) else ""
+
     async def _unknown(self, draft: str = "") -> Answered:
         """Not found, where it was looked for and what comes closest; with an answer from general knowledge if that is
         wanted."""
@@ -436,7 +441,7 @@ class Run:
         draft = parse_draft(said)
         if said.startswith((NO_ANSWER, DECLINED)) or draft.found == "no" or echoes_instructions(said):
             return ""
-        return scrubbed(without_marks(cleaned(draft.text)), ())
+        return self._unchecked(cleaned(draft.text))
 
     def _answered(
         self,

@@ -16,9 +16,9 @@ from agent.grounding.claims import Claim, OpenClaim, Verdict, read
 from agent.grounding.entities import Name, content, denies, is_strong, mentions, spelled_out, turns
 from agent.grounding.evidence import Evidence, citation, shared
 from agent.grounding.numerals import arabic
-from agent.grounding.quantities import Fact, dated, facts, figures, squeeze
+from agent.grounding.quantities import Fact, amount, dated, facts, figures, squeeze
 from agent.grounding.reckoning import Reckoning, possible, shown
-from agent.links import addresses, scrubbed
+from agent.links import GAP, addresses, filled, scrubbed
 from retrieval.i18n import Language, Text
 from retrieval.types import Hit, Passage
 
@@ -50,12 +50,12 @@ _ASKED = Text(
 _RECKONED = Text(
     en="It is not shown what “{what}” is computed from.", ja="「{what}」が何から計算されたのか示されていません。"
 )
+_ADDRESS = Text(en="No result has the address that stood here.", ja="ここにあったアドレスは検索結果にありません。")
 _REFUTED = Text(en="The cited passage says something else.", ja="引用した資料の内容と食い違っています。")
 _NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
 
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _MONTH = re.compile(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b")  # as people write them in a chat
-_GAP = "\ue000"  # where an address was taken out: a sentence that only led to it goes too
 _ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
 _STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
 _KNOWN = 0.5  # and under this a name or a number that only the question has makes the claim doubtful
@@ -110,7 +110,7 @@ def check(
     evidence = {n: Evidence(hit, (context or {}).get(n, ())) for n, hit in hits.items()}
     linked = bool(addresses(text))
     retrieved = {address for each in evidence.values() for address in each.addresses} if linked else ()
-    text = scrubbed(text, retrieved, gap=_GAP)
+    text = scrubbed(text, retrieved, gap=GAP)
     found = lines(text)
     checker = _Checker(evidence, question, language, verdicts or {})
     claims = [read(line, sentence) for line in found for sentence in line.sentences]
@@ -119,17 +119,21 @@ def check(
         if claim.kind != "glue":
             inherited = {} if at in cites else inherited_citations(claims, at, cites)
             checker.decide(claim, cites.get(at, ()), inherited, claims[:at])
+        if GAP in claim.sentence.raw and not claim.refuted:
+            checker.lost_address(claim)
     kept = [claim for claim in claims if claim.kept]
     objections = [Objection(c.sentence.plain, c.refuted or c.doubt) for c in claims if c.refuted or c.doubt]
     removed = [claim.sentence.plain for claim in claims if claim.refuted]
     for claim in claims:
         claim.marked = bool(claim.doubt) and (claim.grave or not judged)
-        claim.kept = claim.kept or (claim.kind == "glue" and _GAP not in claim.sentence.raw)
+        claim.kept = claim.kept or (claim.kind == "glue" and not claim.refuted)
     for heading in _drop_hollow(found, claims, checker) if kept else ():
         removed.append(heading)
         objections.append(Objection(heading, _NUMBER.to(language, what=heading)))
     cited = dict.fromkeys(n for claim in claims if claim.kept for n in claim.shown)
     if not cited:
+        uncited = _UNCITED.to(language)  # a short one too, since nothing is left but for it
+        objections += [Objection(c.sentence.plain, uncited) for c in kept if c.kind == "claim" and not c.doubt]
         return Checked("", removed=tuple(removed), objections=tuple(objections))
     numbering = {n: at for at, n in enumerate(cited, 1)}
     written = _written(found, claims, numbering, language)
@@ -137,7 +141,7 @@ def check(
         written += f"\n\n{LEFT_OUT.to(language, n=len(removed))}"
     allowed = {address for n in numbering for address in evidence[n].addresses} if linked else ()
     return Checked(
-        text=scrubbed(re.sub(rf"[ \t]?{_GAP}", "", written), allowed),
+        text=filled(scrubbed(filled(written, language), allowed, gap=GAP), language),
         citations=tuple(citation(at, evidence[n], [c for c in kept if n in c.cites]) for n, at in numbering.items()),
         removed=tuple(removed),
         marked=tuple(claim.sentence.plain for claim in kept if claim.marked),
@@ -235,6 +239,14 @@ class _Checker:
             claim.kept = not claim.refuted
             if claim.kept and len(claim.words) >= 4 and self._verdicts.get(claim.sentence.plain) != "entailed":
                 claim.doubt = self._said(_UNCITED)
+
+    def lost_address(self, claim: Claim) -> None:
+        """Object to a claim that had an invented address; one that only led to it goes too."""
+        reason = self._said(_ADDRESS)
+        if claim.kind == "glue" or not (claim.facts or claim.names or len(claim.words) > 2):
+            claim.kept, claim.refuted = False, reason
+        else:
+            claim.doubt = claim.doubt or reason
 
     @staticmethod
     def _keep(claim: Claim, cites: tuple[int, ...], *, seen: bool) -> None:
@@ -357,8 +369,9 @@ class _Checker:
         held = len(claim.facts) > len(missing) or len(claim.names) > len(unnamed)
         if not held and len(claim.words) >= 4 and (not share if claim.sentence.cited else share < _STRANGE):
             return self._said(_STRANGER if claim.sentence.cited else _UNCITED), bool(claim.sentence.cited)
-        asked = [*(fact.shown for fact in missing if not held), *(n.text for n in unnamed if n not in strange)]
-        if asked and share < _KNOWN:
+        alone = [] if held else missing
+        asked = [*(fact.shown for fact in alone), *(n.text for n in unnamed if n not in strange)]
+        if asked and (share < _KNOWN or (not denies(plain) and _otherwise(alone, alike))):
             return self._said(_ASKED, asked[0]), False
         return "", False
 
@@ -413,6 +426,12 @@ class _Checker:
         return all(any(each.figures.hold(fact) for each in self._evidence.values()) for fact in facts(heading))
 
 
+def _otherwise(stated: Sequence[Fact], sources: Sequence[Evidence]) -> bool:
+    """Whether the passages have another figure of the unit of one of these: who asks "20 minutes?" is told so."""
+    units = {read[0] for fact in stated if (read := amount(fact)) and read[0]}
+    return any((read := amount(fact)) and read[0] in units for each in sources for fact in facts(each.text))
+
+
 # -- putting it together ----------------------------------------------------------------------------------------------
 
 
@@ -435,7 +454,7 @@ def _drop_hollow(found: Sequence[Line], claims: Sequence[Claim], checker: _Check
         mine = by_line[id(line)]
         if line.bare:
             told = {n for c in claims if c.kept and c.line.group == line.group and not c.line.bare for n in c.cites}
-            for claim in mine:
+            for claim in (each for each in mine if not each.refuted):
                 claim.shown = tuple(n for n in claim.sentence.cited if n in told)
                 claim.kept = bool(claim.shown)
         elif mine and mine[-1].kind == "glue" and mine[-1].leads:

@@ -64,7 +64,7 @@ _TOKEN = re.compile(r"[A-Za-z][A-Za-z0-9&]*(?:['’.+#/_-][A-Za-z0-9]+)*")
 _FULL = re.compile(r"(?:[A-Z][a-z]+ ){1,5}[A-Z][a-z]+")
 _TITLE = re.compile(r"\b(Mr|Mrs|Ms|Dr|Prof|St)\.(?=\s)")  # whose stop ends no sentence
 _TITLED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\s$")
-_AFFIX = re.compile(r"^(?:non|pre|post|ex|mid)-|['’]s?$")
+_AFFIX = re.compile(r"^(?:non|pre|post|ex|mid)-|['’](?:s|m|d|ve|ll|re)?$")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\"“‘(\[「『|—–•]|[*_-]{1,3})\s*$")
 _NEAR = 20  # characters before a word, which tell whether a sentence begins with it
 _TITLED_JA = re.compile(

@@ -319,7 +319,7 @@ _CONNECTIVES = re.compile(
     re.I,
 )
 _ADJECTIVE = re.compile(
-    r"(?:\s(?!(?:an?|per|the|each|every|times|days?|weeks?|months?|years?|hours?|minutes?|seconds?)\b)[a-z]+){1,2}(?=\s(?:days?|nights?|weeks?|months?|years?|hours?|minutes?)\b)"
+    r"(?:\s(?!(?:an?|per|for|on|in|of|the|each|every|times|days?|weeks?|months?|years?|hours?|minutes?|seconds?)\b)[a-z]+){1,2}(?=\s(?:days?|nights?|weeks?|months?|years?|hours?|minutes?)\b)"
 )
 _COMPOUND = re.compile(
     r"(?P<h>\d+)\s?(?:時間|hours?|hrs?|h)\s?(?:and\s)?(?P<m>\d{1,2})\s?(?:分間?|minutes?|mins?|m)(?![A-Za-z])"

@@ -20,6 +20,7 @@ from tests.agent.passages import (
 TRUE: tuple[tuple[Hit, str], ...] = (
     # as written, shorter, or in other words
     (REFUNDS, "30 days."),
+    (REFUNDS, "Yes, I'm sure: it takes 30 days."),
     (REFUNDS, "Refunds take 30 days."),
     (REFUNDS, "It takes thirty days to get your money refunded."),
     (REFUNDS, "Allow 30 days for a refund."),

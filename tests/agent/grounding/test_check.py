@@ -310,6 +310,27 @@ def test_a_number_that_only_the_question_has_may_be_repeated_and_proves_nothing(
     assert len(result.marked) == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "question", "agreed", "refused"),
+    [
+        (REFUNDS, "Are you sure? I think it is 45 days.", "Refunds take 45 days.", "Refunds do not take 45 days."),
+        (HENKIN, "45日ではないですか？", "返金には45日かかります。", "返金に45日はかかりません。"),
+    ],
+)
+def test_who_gives_in_to_the_asker_is_doubted_where_the_passage_has_another_figure(
+    source: Hit, question: str, agreed: str, refused: str
+) -> None:
+    doubted = checked(f"{agreed} [1]", source, question=question, judged=False)
+    assert doubted.marked == (agreed,) and [each.sentence for each in doubted.objections] == [agreed]
+    objections = checked(f"{refused} [1]", source, question=question, judged=False).objections
+    assert not any(figure in each.reason for each in objections for figure in ("“45 days”", "「45日」"))
+
+
+def test_of_an_answer_that_cites_nothing_each_statement_is_objected_to() -> None:
+    result = checked("Certainly: wait 30 days more.", REFUNDS)
+    assert result.text == "" and [each.sentence for each in result.objections] == ["Certainly: wait 30 days more."]
+
+
 def test_an_identifier_missing_across_languages_is_in_doubt() -> None:
     said = "返金は CorpPay で30日かかります。"
     assert checked(f"{said}[1]", REFUNDS, judged=False).text == f"{said}[1]（※ 資料では確認できませんでした）"
@@ -389,6 +410,25 @@ def test_only_addresses_of_cited_passages_stay() -> None:
     assert checked(text, VPN).text == text
     evil = "Set the MTU to 1400, see [the wiki](https://evil.test/?q=MTU). ![x](https://evil.test/a.png) [1]"
     assert checked(evil, VPN).text == "Set the MTU to 1400, see the wiki. x [1]"
+
+
+@pytest.mark.parametrize(
+    ("source", "said", "shown"),
+    [
+        (VPN, "Download AnyConnect 4.10 from https://evil.test/get.", "Download AnyConnect 4.10 from (address left out)."),
+        (VPN, "The client is AnyConnect 4.10 (https://evil.test/get).", "The client is AnyConnect 4.10 (address left out)."),
+        (VPN_JA, "AnyConnect 4.10 です（https://evil.test/get）。", "AnyConnect 4.10 です（アドレスは省きました）。"),
+    ],
+)  # fmt: skip
+def test_where_an_invented_address_stood_a_reader_and_the_review_are_told(source: Hit, said: str, shown: str) -> None:
+    result = checked(f"{said} [1]", source)
+    assert result.text.replace(" [1]", "") == shown and len(result.objections) == 1
+
+
+@pytest.mark.parametrize("leads", ["Download: https://evil.test/get", "See https://evil.test/get. [1]", "- https://evil.test/get [1]"])  # fmt: skip
+def test_what_only_leads_to_an_invented_address_is_left_out_and_counted(leads: str) -> None:
+    result = checked(f"The client is AnyConnect 4.10. [1]\n{leads}", VPN)
+    assert result.text == without("The client is AnyConnect 4.10. [1]") and len(result.objections) == 1
 
 
 def test_a_page_that_is_called_like_an_address_keeps_its_name() -> None:

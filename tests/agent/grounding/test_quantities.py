@@ -12,6 +12,8 @@ SAME = (
     ("三千五百円", "3,500円"),
     ("１２０円", "120円"),
     ("1000 users", "1,000 users"),
+    ("1,500 yen for day trips", "日帰りは1,500円"),
+    ("up to 20 GB in month one", "20 GB"),
     ("5万円", "50,000円"),
     ("1億2,000万円", "120 million yen"),
     ("50k yen", "5万円"),
@@ -188,6 +190,11 @@ NONE = (
     "手順2 を行う",
     "① 申請する",
 )
+
+
+@pytest.mark.parametrize("claim", ["S1, S2 and S3.", "The levels are S1/S2/S3.", "レベルはS2とS3、R5。"])
+def test_a_letter_and_a_figure_at_the_end_of_a_sentence_are_no_year_of_an_era(claim: str) -> None:
+    assert [atom for fact in facts(claim) for atom in fact.any_of if not atom.startswith("id:")] == []
 
 
 def held(claim: str, passage: str) -> list[bool]:
