@@ -14,19 +14,25 @@ Kind = Literal["text", "item", "quote", "row", "head", "heading", "code", "blank
 _LABEL = (
     r"(?:results?|sources?|src|refs?|references?|citations?|cited?|passages?|検索結果|出典|参照|参考|結果|資料|根拠)"
 )
-_NUMBERS = rf"\d{{1,3}}(?:\s*(?:[,、，;；・&]|and|と|-|–|〜|~)\s*(?:{_LABEL}\s*)?#?\d{{1,3}})*"
+_LABELS = rf"(?:{_LABEL}\s*+[:：#_]?+\s*+){{1,2}}"  # 「参照：結果 1」
+_BRACKETED = rf"(?:docs?|documents?|文書)_?+\s*+|{_LABELS}"
+_NUMBERS = rf"\d{{1,3}}(?:\s*(?:[,、，;；・&]|and|と|-|–|〜|~)\s*(?:(?!passage){_LABEL}\s*)?#?\d{{1,3}})*"
 _MARK = re.compile(
     rf"(?<![ \t\u3000])[ \t\u3000]*(?:(?P<double>\[(?=\[[^\[\]\n]*\]\](?!\()))?"
-    rf"\\?[\[［【〔]\s*+\^?+\s*+(?P<label>{_LABEL}\s*+[:：#]?+\s*+)?(?P<a>{_NUMBERS})\s*(?:†[^\[\]【】\n]*)?"
+    rf"\\?[\[［【〔]\s*+\^?+\s*+(?P<label>{_BRACKETED})?(?P<a>{_NUMBERS})\s*\^?(?:†[^\[\]【】\n]*|, passage \d+)?"
     r"(?(label)(?:[:：(（][^\[\]\n]{0,80})?)\\?[\]］】〕]"  # “Result 1: refunds.md”
     rf"(?(double)\])(?!\()"
-    rf"|[(（]\s*{_LABEL}\s*[:：#]?\s*(?P<b>(?:[\[【]?\d{{1,3}}(?!\d)[\]】]?[,、，\s]*)++)[)）]"
-    rf"|<sup>\s*\[?(?P<c>{_NUMBERS})\]?\s*</sup>)",
+    rf"|[(（]\s*(?:see )?{_LABELS}(?P<b>(?:[\[【]?\d{{1,3}}(?!\d)[\]】]?[,、，\s]*)++)[)）]"
+    rf"|<(?P<tag>sup|cite|ref|source)>\s*\[?(?P<c>{_NUMBERS})\]?\s*</(?P=tag)>)",
     re.IGNORECASE,
 )
 _OPENS_MARK = re.compile(r"[\[［【〔(（<]")
 _BEGUN = re.compile(r"\[cite_(?:start|end)\][ \t]?")  # Gemini's, around what it then cites as [cite: 1]
-_ROUND = re.compile(r"[ \t]?[(（](\d{1,2})[)）](?=[.。]?[ \t]*$)", re.MULTILINE)
+_ROUND = re.compile(
+    r"[ \t]?[(（](\d{1,2}(?:[,、][ ]?\d{1,2})*)[)）]"
+    r"(?=(?:[(（]\d{1,2}[)）]){0,4}(?:[.!?]?(?:[ \t]*$|(?<=[.!?])[ \t])|[。！？]))",
+    re.MULTILINE,
+)
 _SPOKEN = re.compile(  # "According to Result 1, …"
     r"(?<=according to )result (?P<a>\d{1,2})\b|(?<=based on )result (?P<b>\d{1,2})\b"
     r"|(?:検索)?結果 ?(?P<c>\d{1,2})(?=によ[るれ])",
@@ -112,7 +118,7 @@ def marks(text: str) -> list[re.Match[str]]:
 
 
 def with_square_marks(text: str) -> str:
-    """`text` with `(1)` at the ends of its lines as `[1]`, where it cites in no other form, and with the numbers of
+    """`text` with `(1)` at the ends of its sentences as `[1]`, where it cites in no other form, and with the numbers of
     results that it speaks of; code is untouched."""
     other = any(marks(part) for fenced, part in fences(text) if not fenced)
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from agent.citations import fences
+from agent.citations import fences, marks
 from retrieval.i18n import Language, Text
 
 GAP = "\ue000"  # for `scrubbed`: where an address was taken out, until `filled` says so
@@ -131,7 +131,7 @@ def _prose(text: str, allowed: frozenset[str], gap: str) -> str:
             return match.group()
         if not match[1] and target in allowed and target:
             return f"[{_bare(words, allowed) or target}]({target})"
-        return f"[{words}]" if _CITED.fullmatch(words.strip()) else words
+        return f"[{words}]" if marks(f"[{words}]") else words
 
     def reference(match: re.Match[str]) -> str:
         if _CITED.fullmatch(match[2]) and _CITED.fullmatch(match[3] or "1"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent.citations import fences, marks
-from agent.conversation import LANGUAGES, REPEATED_CHARACTERS, Ask, without_middle
+from agent.conversation import LANGUAGES, REPEATED_CHARACTERS, Ask, cut, without_middle
 from agent.events import Verdict
 from agent.grounding.check import Objection
 from agent.models.base import Message, ModelError, ModelMessage, UserMessage
@@ -74,6 +74,13 @@ _FENCED = re.compile(
 _TAGGED = re.compile(r"\A\s*<(?P<tag>answer|response)>(?P<inside>.*?)(?:</(?P=tag)>(?P<rest>.*))?\Z", re.DOTALL)
 _FIELDS = re.compile(r"(?:```(?:json)?\s*)?(?P<object>\{[^{}]*\})(?:\s*```)?\Z")
 _CUT_OBJECT = re.compile(r'\A\s*\{\s*"(?:answer|response)"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
+_JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+_FEW_LETTERS = 15  # a name, a command or a figure is in no language
+_NAMES_LANGUAGE = re.compile(r"english|japanese|translat|英語|日本語|[英和]訳|翻訳", re.IGNORECASE)
+_OTHER_LANGUAGE = Text(
+    en="The question is in English, so the answer has to be.",
+    ja="質問は日本語なので、回答も日本語でなければなりません。",
+)
 _NOT_REVIEWED = Text(
     en="The draft could not be reviewed; only the automatic check was made.",
     ja="回答案の見直しはできませんでした。プログラムによる照合だけを行いました。",
@@ -117,6 +124,16 @@ async def reflect(
         log.warning("the draft was not reviewed: %s", type(error).__name__)
         review = None
     return review or Review("keep", _NOT_REVIEWED.to(ask.language))
+
+
+def in_other_language(text: str, ask: Ask) -> list[Objection]:
+    """The objection to an answer that is not in the question's language, unless the question names one."""
+    prose = "".join(part for fenced, part in fences(text) if not fenced)
+    letters, japanese = sum(map(str.isalpha, prose)), len(_JAPANESE.findall(prose))
+    other = japanese * 2 > letters if ask.language == "en" else not japanese
+    if letters < _FEW_LETTERS or not other or _NAMES_LANGUAGE.search(ask.question):
+        return []
+    return [Objection(cut(text, _FEW_LETTERS * 4), _OTHER_LANGUAGE.to(ask.language))]
 
 
 def parse_draft(text: str) -> Draft:

@@ -41,6 +41,7 @@ from agent.events import (
     ToolReturned,
 )
 from agent.grounding import judge
+from agent.grounding.arithmetic import equations
 from agent.grounding.check import Checked, check
 from agent.grounding.claims import OpenClaim, Verdict
 from agent.grounding.disclosure import disclosed
@@ -64,7 +65,9 @@ from agent.models.base import (
 )
 from agent.prompts import prompt
 from agent.query_rewriting import own_query
-from agent.reflection import DRAFT_SCHEMA, SCHEMA, parse_draft, reflect
+from agent.reflection import DRAFT_SCHEMA, SCHEMA, in_other_language, parse_draft, reflect
+from agent.routing.calculator import answer, shown
+from agent.routing.router import computed
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LOW_SCORE, RAG_TOOL_ERROR
 from agent.tool_calls import ToolRunner, named
 from agent.tools import (
@@ -319,10 +322,11 @@ class Run:
             return await self._unknown(text)
         self.emit(Drafted(text))
         if (not findings.searches and not self.must_search(text)) or not (self.ask.needs_search or marks(text)):
-            words = self._unchecked(text)
+            words = self._computed(self._unchecked(text))
             return self._answered(words or outcomes.DECLINED.to(language), "answered" if words else "declined")
         checked = await self._checked(text)
-        review = await reflect(self._reviewed, self._for_review(text, checked), self.ask, checked.objections)
+        objections = [*checked.objections, *in_other_language(text, self.ask)]
+        review = await reflect(self._reviewed, self._for_review(text, checked), self.ask, objections)
         critique = "" if echoes_instructions(review.critique) else review.critique
         self.emit(Reflected(review.verdict, critique))
         if review.verdict == "reject" or review.found == "no" or spoken(review.answer).startswith(NO_ANSWER):
@@ -407,6 +411,14 @@ class Run:
         """The words of a reply that rests on no passage: without citations and addresses."""
         said = scrubbed(without_marks(text), (), gap=GAP)
         return filled(said, self.ask.language) if said.strip(GAP) else ""
+
+    def _computed(self, said: str) -> str:
+        """The reply to a message that is a sum: by code where the model's does not come to its result."""
+        result = computed(self.ask.question)
+        if result is None or result.value is None:
+            return said
+        right = all(figures(said).hold(fact) for fact in facts(shown(result.value)[0]))
+        return said if right and all(each.holds for each in equations(said)) else answer(result, self.ask.question)
 
     async def _unknown(self, draft: str = "") -> Answered:
         """Not found, where it was looked for and what comes closest; with an answer from general knowledge if that is

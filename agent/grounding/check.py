@@ -51,9 +51,14 @@ _RECKONED = Text(
     en="It is not shown what “{what}” is computed from.", ja="「{what}」が何から計算されたのか示されていません。"
 )
 _ADDRESS = Text(en="No result has the address that stood here.", ja="ここにあったアドレスは検索結果にありません。")
+_CODE = Text(en="No result has “{what}” of this code.", ja="このコードの「{what}」は検索結果にありません。")
 _REFUTED = Text(en="The cited passage says something else.", ja="引用した資料の内容と食い違っています。")
 _NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
 
+_CODE_WORD = re.compile(r"[A-Za-z_][\w./:@%+-]*\w", re.ASCII)
+_NO_CODE = re.compile(
+    r"^\s*(?:#|//|--\s).*$|\s#\s.*$|<[^<>\n]*>|\{[^{}\n]*\}|\$\w+|\b[A-Z][A-Z_]+\b", re.M
+)  # remarks, blanks
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _MONTH = re.compile(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b")  # as people write them in a chat
 _ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
@@ -130,6 +135,12 @@ def check(
     for heading in _drop_hollow(found, claims, checker) if kept else ():
         removed.append(heading)
         objections.append(Objection(heading, _NUMBER.to(language, what=heading)))
+    marked = [claim.sentence.plain for claim in kept if claim.marked]
+    for line in (each for each in found if each.kind == "code"):
+        if strange := checker.strange_code(line.raw):
+            objections.append(Objection(line.raw, _CODE.to(language, what=strange)))
+            marked.append(line.raw)
+            line.raw += f"\n{NOT_CONFIRMED.to(language).strip()}"
     cited = dict.fromkeys(n for claim in claims if claim.kept for n in claim.shown)
     if not cited:
         uncited = _UNCITED.to(language)  # a short one too, since nothing is left but for it
@@ -144,7 +155,7 @@ def check(
         text=filled(scrubbed(filled(written, language), allowed, gap=GAP), language),
         citations=tuple(citation(at, evidence[n], [c for c in kept if n in c.cites]) for n, at in numbering.items()),
         removed=tuple(removed),
-        marked=tuple(claim.sentence.plain for claim in kept if claim.marked),
+        marked=tuple(marked),
         cited=tuple(numbering),
         objections=tuple(objections),
         open_claims=tuple(checker.open_claims(kept)),
@@ -421,6 +432,12 @@ class _Checker:
                 if (one == other or not (one and other)) and len(said & claim.words) >= _BOTH * len(said):
                     found = found or sentence
         return found
+
+    def strange_code(self, block: str) -> str:
+        """A word in a block of code that neither a passage nor the question has; "" where there is none."""
+        known = (squeeze(self._question), *(each.squeezed for each in self._evidence.values()))
+        words = _CODE_WORD.findall(_NO_CODE.sub(" ", block.partition("\n")[2]))
+        return next((word for word in words if not any(squeeze(word) in each for each in known)), "")
 
     def heading_holds(self, heading: str) -> bool:
         return all(any(each.figures.hold(fact) for each in self._evidence.values()) for fact in facts(heading))

@@ -198,9 +198,11 @@ class ModelExhausted(ModelError):
         self.cost = cost
 
 
-_OVERLONG = re.compile(  # OpenAI, vLLM, llama.cpp, LM Studio, Ollama; Anthropic, Gemini, SGLang, TGI; Groq; xAI; Kimi
+# OpenAI, vLLM, llama.cpp, LM Studio, Ollama; Anthropic, Gemini, SGLang, TGI; Groq; xAI; Kimi; vLLM; Alibaba
+_OVERLONG = re.compile(
     r"context[ _](?:length|size|window)|\b(?:prompt|inputs?)\b[^.\n]{0,40}(?:too long|exceeds|must have less)"
-    r"|reduce the length|maximum prompt length|model token limit|too many tokens",
+    r"|reduce the length|maximum prompt length|model token limit|too many tokens"
+    r"|longer than the maximum model length|range of input length",
     re.IGNORECASE,
 )
 

@@ -275,6 +275,31 @@ def test_code_blocks_are_not_touched() -> None:
     assert checked(text, VPN).text == text
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "SYSTEMCTL restart vpnd",
+        "# first\nsystemctl restart <service>",
+        "systemctl restart ${UNIT}  # or another one",
+        "systemctl restart UNIT_NAME",
+    ],
+)
+def test_code_of_the_passages_with_blanks_and_remarks_is_no_invention(code: str) -> None:
+    assert not checked(f"Restart it: [1]\n\n```sh\n{code}\n```", VPN).objections
+
+
+@pytest.mark.parametrize(
+    ("language", "told"), [("en", "(not confirmed in the sources)"), ("ja", "（※ 資料では確認できませんでした）")]
+)
+def test_a_command_that_nobody_has_read_anywhere_is_objected_to_and_marked(language: Language, told: str) -> None:
+    block = "```sh\nsystemctl purge vpnd\n```"
+    result = checked(f"AnyConnect 4.10: [1]\n\n{block}", VPN, language=language)
+    assert result.text == f"AnyConnect 4.10: [1]\n\n{block}\n{told}"
+    assert result.marked == (block,) and "purge" in result.objections[0].reason
+    asked = checked(f"AnyConnect 4.10: [1]\n\n{block}", VPN, question="Is `systemctl purge vpnd` right?")
+    assert not asked.marked
+
+
 def test_saying_what_the_documents_do_not_say_stays_beside_a_claim_only() -> None:
     text = "Refunds take 30 days. [1] The documents do not mention exchanges."
     assert checked(text, REFUNDS).text == text

@@ -145,6 +145,8 @@ async def test_out_of_order(order: Order, why: str) -> None:
         Refuse(400, "prompt is too long: 210000 tokens > 200000 maximum"),
         Refuse(400, "Please reduce the length of the messages or completion.", word="context_length_exceeded"),  # Groq
         Refuse(400, "The input (9000 tokens) is longer than the model's context length (8192 tokens)."),  # SGLang
+        Refuse(400, "The decoder prompt (length 9000) is longer than the maximum model length of 8192."),  # vLLM
+        Refuse(400, "Range of input length should be [1, 8192]"),  # Alibaba
         Refuse(422, body={"error": "Input validation error: `inputs` must have less than 4095 tokens. Given: 9000"}),
         Refuse(400, body={"error": "This model's maximum prompt length is 8192 but the request contains 9000 tokens."}),
         Refuse(400, "Invalid request: Your request exceeded model token limit: 8192"),  # Kimi

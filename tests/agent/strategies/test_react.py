@@ -23,7 +23,7 @@ from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, NO_RAG_RESULT_LO
 from agent.strategies.react import Exchange
 from retrieval.types import Hit
 from tests.agent.passages import HENKIN, LEAVE, REFUNDS, VPN, hit
-from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found, look
+from tests.agent.turning import KEEP, Entailing, Searches, answer_of, asking, events, found, look
 from tests.fakes.scripted import Reply, ScriptedModel
 
 REFUND_CITED = Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", title="Refunds")
@@ -462,6 +462,18 @@ async def test_a_revision_that_is_no_answer_leaves_the_draft_and_is_not_sure(ans
         ("[cite_start]Refunds take 30 days. [cite: 1]", "Refunds take 30 days. [1]"),
         ("Refunds take 30 days (1).", "Refunds take 30 days [1]."),
         ("- Refunds take 30 days (1)\n- No refund for gift cards (1)", "- Refunds take 30 days [1]\n- No refund for gift cards [1]"),
+        ("Refunds take 30 days (1). No refund for gift cards (1).", "Refunds take 30 days [1]. No refund for gift cards [1]."),
+        ("返金には30日かかります(1)。担当は田中さんです（1）。", "返金には30日かかります [1]。担当は田中さんです [1]。"),
+        ("Refunds take 30 days [doc_1].", "Refunds take 30 days [1]."),
+        ("Refunds take 30 days [^1^].", "Refunds take 30 days [1]."),
+        ("Refunds take 30 days [ref_1].", "Refunds take 30 days [1]."),
+        ("Refunds take 30 days [Source: Result 1].", "Refunds take 30 days [1]."),
+        ("Refunds take 30 days (see Result 1).", "Refunds take 30 days [1]."),
+        ("Refunds take 30 days <cite>1</cite>.", "Refunds take 30 days [1]."),
+        ("Refunds take 30 days [Result 1](refunds.md).", "Refunds take 30 days [1]."),
+        ("Refunds take 30 days [1, passage 2].", "Refunds take 30 days [1]."),
+        ("返金には30日かかります（参照：結果 1）。", "返金には30日かかります[1]。"),
+        ("返金には30日かかります[文書1]。", "返金には30日かかります[1]。"),
         ("According to Result 1, refunds take 30 days.", "According to [1], refunds take 30 days."),
         ("検索結果1によると、返金には30日かかります。", "[1]によると、返金には30日かかります。"),
         ("Refunds take 30 days. (1)\n```\nf (1)\n```", "Refunds take 30 days. [1]\n```\nf (1)\n```"),
@@ -477,6 +489,43 @@ async def test_a_revision_is_held_against_the_passages_too() -> None:
     model = ScriptedModel(look("refund"), Reply(text="30 days [1]"), Reply(text=revise))
     answer = answer_of(await events(model, "How long do refunds take?", Searches(REFUNDS)))
     assert "3 days" not in answer.text or answer.marked or answer.outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("question", "draft", "objection"),
+    [
+        ("How long do refunds take?", "返金には30日かかります。ギフトカードは返金できません。[1]", "The question is in English"),
+        ("返金は何日かかりますか？", "Refunds take 30 days. [1]", "質問は日本語なので"),
+        ("How long do refunds take?", "Refunds take 30 days. [1]", ""),
+        ("返金は何日かかりますか？", "返金には30日かかります。[1]", ""),
+        ("返金は何日かかりますか？", "ERR-4041 [1]", ""),
+        ("返金の期間を英語で教えて", "Refunds take 30 days. [1]", ""),
+        ("How do you say that in Japanese?", "返金には30日かかります。ギフトカードは返金できません。[1]", ""),
+    ],
+)  # fmt: skip
+async def test_a_draft_in_another_language_than_the_question_is_objected_to(
+    question: str, draft: str, objection: str
+) -> None:
+    model = ScriptedModel(look("refund"), Reply(text=draft), KEEP)
+    answer = answer_of(await events(model, question, Searches(REFUNDS, HENKIN, VPN), judge=Entailing()))
+    told = str(model.conversations[2][-1])
+    assert objection in told and ("in English, so" in told or "日本語なので" in told) is bool(objection)
+    assert not answer.unsure  # it is right all the same
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "shown"),
+    [
+        ("What is 17 * 23?", "17 * 23 = 401", "17 × 23 = 391"),
+        ("What is 17 * 23?", "17 * 23 = 391", "17 * 23 = 391"),
+        ("17 * 23は？", "答えは401です。", "17 × 23 = 391です。"),
+        ("What is 5 - 0?", "5 - 0 = 7", "5 - 0 = 5"),
+        ("What is 1 / 0?", "It has no result.", "It has no result."),
+    ],
+)
+async def test_a_sum_is_recomputed(question: str, said: str, shown: str) -> None:
+    answer = answer_of(await events(ScriptedModel(Reply(text=said)), question, Searches(REFUNDS)))
+    assert (answer.text, answer.outcome) == (shown, "answered")
 
 
 @pytest.mark.parametrize("failure", [ModelBusy("429", 100), ModelUnavailable("x", "key"), ModelBlocked("safety")])
