@@ -295,14 +295,17 @@ _NO_SYSTEM = re.compile(r"system role not supported|roles must alternate", re.IG
 # What a request can do without: the fields that are it, and how refusals name it. `max_tokens` is that name for the
 # limit (OpenAI's newer models have another), `limit` any; the form of a `schema` is asked for by the prompt as well.
 # `own`: calls with the reasoning before them, which some servers send and do not take back, and others miss where they
-# have sent none; they are told as text then.
+# have sent none, or which a template has no role for (Gemma's); they are told as text then.
 # OpenAI streams some models to organisations only that have shown who they are (openai/codex issue 1982); its models
 # that think by themselves take tools here with an effort of "none" at most (LiteLLM PR 34569).
 _SPARE: Mapping[str, tuple[frozenset[str], re.Pattern[str]]] = {
     "thinking": (frozenset({"tools"}), re.compile(r"function tools with reasoning_effort")),
     "tools": (frozenset({"tools"}), _NO_TOOLS),
     "system": (frozenset({"system"}), _NO_SYSTEM),
-    "own": (frozenset({"own"}), re.compile(r"reasoning_content|propert(?:y|ies)\b.*\breasoning\b")),
+    "own": (
+        frozenset({"own"}),
+        re.compile(r"reasoning_content|propert(?:y|ies)\b.*\breasoning\b|roles must alternate"),
+    ),
     "usage": (frozenset({"stream_options"}), re.compile(r"stream_options|include_usage")),
     "stream": (frozenset({"stream"}), re.compile(r"verified to stream|stream\w* (?:is|are) not|not support stream")),
     "max_tokens": (frozenset({"max_tokens"}), re.compile(r"use\W+max_completion_tokens")),

@@ -277,14 +277,26 @@ class FakeGemini:
             yield "response_schema needs response_mime_type application/json."
         if "responseSchema" in config and body.get("tools") and not self._schema_beside_tools:
             yield "Function calling with a response mime type: 'application/json' is unsupported"
-        for tool in body.get("tools", ()):
-            for one in tool.get("functionDeclarations", ()):
-                given = one.get("parameters")
-                if given and given.get("type") == "OBJECT" and not given.get("properties"):
-                    yield "parameters.properties: should be non-empty for OBJECT type"
-        declared = {
-            one["name"] for tool in body.get("tools", ()) for one in tool.get("functionDeclarations", ()) if one["name"]
-        }
+        yield from (
+            f'Unknown name "{name}" at generation_config: cannot find field.' for name in config.keys() - _CONFIG
+        )
+        if {"thinkingLevel", "thinkingBudget"} <= thinking.keys():
+            yield "You can only set only one of thinking budget and thinking level."
+        if not 1 <= config.get("maxOutputTokens", 1) <= 65_536:
+            yield "max_output_tokens must be in the range from 1 to 65537 (exclusive)."
+        if "responseSchema" in config:
+            yield from _wrong_schema(config["responseSchema"], "generation_config.response_schema")
+        functions = [one for tool in body.get("tools", ()) for one in tool.get("functionDeclarations", ())]
+        for one in functions:
+            if not re.fullmatch(r"[A-Za-z_][\w.:-]{0,127}", one["name"]):
+                yield "Invalid function name. Must start with a letter or an underscore."
+            if "parameters" in one:
+                yield from _wrong_schema(one["parameters"], "tools[0].function_declarations[0].parameters")
+        declared = {one["name"] for one in functions}
+        if len(declared) < len(functions):
+            yield "Duplicate function declaration found."
+        if body.get("toolConfig") and not declared:
+            yield "Function calling config is set without function_declarations."
         if mode == "ANY" and not declared:
             yield "Function calling mode ANY needs function declarations."
         yield from self._wrong_contents(body.get("contents") or [], declared)
@@ -295,6 +307,7 @@ class FakeGemini:
         if contents[0].get("role", "user") != "user":
             yield "Please ensure that the conversation starts with a user turn."
         waiting: list[Json] = []
+        before = ""
         for content in contents:
             role, parts = content.get("role", "user"), content.get("parts") or []
             if role not in ("user", "model"):
@@ -311,6 +324,10 @@ class FakeGemini:
                 for one in (*calls, *answers)
                 if one["name"] not in declared
             )
+            if calls and (role, before) != ("model", "user"):
+                yield "Please ensure that function call turn comes immediately after a user turn."
+            if answers and role != "user":
+                yield "Please use a valid role: user."
             if answers and not waiting:
                 yield "Please ensure that function response turn comes immediately after a function call turn."
             if len(answers) != len(waiting):
@@ -322,7 +339,7 @@ class FakeGemini:
                 if (asked["name"], asked.get("id")) != (answer["name"], answer.get("id")):
                     yield "A function response does not belong to the function call in its place."
             yield from self._wrong_signatures(parts)
-            waiting = calls
+            waiting, before = calls, role
         if waiting:
             yield "Please ensure that a function call turn is followed by its function responses."
 
@@ -370,6 +387,38 @@ def _wrong_embedding(request: Json, model: str) -> Iterator[str]:
         yield "* EmbedContentRequest.output_dimensionality: must be between 1 and 3072"
     if not "".join(part.get("text", "") for part in request["content"]["parts"]).strip():
         yield "* EmbedContentRequest.content contains an empty Part."
+
+
+_CONFIG = {
+    *("responseMimeType", "responseSchema", "candidateCount", "maxOutputTokens", "temperature", "topP", "topK"),
+    *("seed", "stopSequences", "thinkingConfig"),
+}
+_SCHEMA = {
+    *("type", "format", "title", "description", "nullable", "enum", "items", "minItems", "maxItems", "properties"),
+    *("required", "minimum", "maximum", "minLength", "maxLength", "pattern", "default", "anyOf", "propertyOrdering"),
+}
+
+
+def _wrong_schema(schema: Json, at: str) -> Iterator[str]:
+    kind = schema.get("type")
+    yield from (f"Unknown name \"{name}\" at '{at}': Cannot find field." for name in schema.keys() - _SCHEMA)
+    if kind not in ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"):
+        yield f"Invalid value at '{at}.type'"
+    if kind == "OBJECT" and not schema.get("properties"):
+        yield f"* {at}.properties: should be non-empty for OBJECT type"
+    if kind == "ARRAY" and "items" not in schema:
+        yield f"* {at}.items: missing field."
+    if "enum" in schema and kind != "STRING":
+        yield f"* {at}.enum: only allowed for STRING type"
+    if kind == "STRING" and schema.get("format", "enum") not in ("enum", "date-time"):
+        yield f"* {at}.format: only 'enum' and 'date-time' are supported for STRING type"
+    properties = schema.get("properties", {})
+    if not properties.keys() >= {*schema.get("required", ())}:
+        yield f"* {at}.required[0]: property is not defined"
+    for name, inner in properties.items():
+        yield from _wrong_schema(inner, f"{at}.properties[{name}]")
+    if "items" in schema:
+        yield from _wrong_schema(schema["items"], f"{at}.items")
 
 
 # -- shapes ---------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class FakeOpenAI:
     "usage" (stream_options), "stream" (to an organisation that was not verified), "max_tokens" (only
     max_completion_tokens), "limit" (either: its window is small), "schema" (a reply's form), "effort"
     (reasoning_effort), "thinking" (tools with any effort but "none"), "none" (that effort), "tools", "system" (that
-    role, as Gemma's first templates). `alternates`: its template wants user and assistant in turn.
+    role, as Gemma's first templates), "results" (calls and their results, which Gemma's templates have no role for). `alternates`: its template wants user and assistant in turn.
     `embedders` are the models with their sizes; `resizes` says what a wish for `dimensions` does: made, refused, or
     ignored. `at_once` are the texts that it embeds in one request (Alibaba's 10), `reads` the characters of one text,
     over which it says `overlong`."""

@@ -59,6 +59,7 @@ class Rules:
                 yield "Invalid 'tools[0].function.name': string does not match pattern."
             if made.get("parameters", {"type": "object"}).get("type") != "object":
                 yield "Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"'."
+            yield from _wrong_schema(made.get("parameters", {"properties": {}}))
         if tools and "thinking" in self.without and body.get("reasoning_effort") != "none":
             yield (
                 "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions."
@@ -86,6 +87,8 @@ class Rules:
                 yield "System role not supported"
             if role not in ("system", "user", "assistant", "tool"):
                 yield f"Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', and 'tool'."
+            if (role == "tool" or message.get("tool_calls")) and "results" in self.without:
+                yield "Conversation roles must alternate user/assistant/user/assistant/..."
             if role == "system" and at:
                 yield "System message must be at the beginning."
             if not isinstance(message.get("content"), str):
@@ -137,5 +140,19 @@ def _wrong_calls(message: Json, reasoning: Set[str]) -> Iterator[str]:
     if not all(ids) or len(set(ids)) != len(ids):
         yield "Missing or repeated parameter: 'tool_calls[0].id'."
     for each in calls or ():
-        if each.get("type") != "function" or not isinstance(each["function"].get("arguments"), str):
+        made = each.get("function", {})
+        if each.get("type") != "function" or not isinstance(made.get("arguments"), str):
             yield "Invalid type for 'tool_calls[0].function.arguments': expected a string."
+        if not _NAME.fullmatch(made.get("name", "")):
+            yield "Invalid 'tool_calls[0].function.name': string does not match pattern."
+        if len(each.get("id") or "") > 40:
+            yield "Invalid 'tool_calls[0].id': string too long. Expected a string with maximum length 40."
+
+
+def _wrong_schema(schema: Json) -> Iterator[str]:
+    if schema.get("type") == "object" and "properties" not in schema:
+        yield "Invalid schema for function: object schema missing properties."
+    if schema.get("type") == "array" and "items" not in schema:
+        yield "Invalid schema for function: array schema missing items."
+    for inner in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield from _wrong_schema(inner)

@@ -102,6 +102,21 @@ async def test_the_obedient_model_rephrases_once_and_then_admits_it() -> None:
         ),
         ({"question": "x"}, 400),
         ({"generation_config": {"response_schema": {"type": "OBJECT"}}}, 400),
+        ({"generation_config": {"max_output_tokens": 70_000}}, 400),
+        ({"generation_config": {"thinking_config": {"thinking_level": "LOW", "thinking_budget": 0}}}, 400),
+        ({"generation_config": {"reasoning": 1}}, 400),
+        ({"tools": [], "tool_config": {"function_calling_config": {"mode": "NONE"}}}, 400),
+        *(
+            ({"tools": [{"function_declarations": [{"name": SEARCH, "parameters": {"type": "OBJECT", **wrong}}]}]}, 400)
+            for wrong in (
+                {},
+                {"additionalProperties": False, "properties": {"a": {"type": "STRING"}}},
+                {"properties": {"a": {"type": "ARRAY"}}},
+                {"properties": {"a": {"type": "INTEGER", "enum": ["1"]}}},
+                {"properties": {"a": {"type": "STRING", "format": "uri"}}},
+                {"properties": {"a": {"type": "STRING"}}, "required": ["b"]},
+            )
+        ),
         ({}, 200),
     ],
 )

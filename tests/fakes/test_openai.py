@@ -65,8 +65,9 @@ async def test_a_whole_turn_goes_through_the_loop(question: str, outcome: str, s
 
 USER = {"role": "user", "content": "x"}
 SEARCHED = {"id": "1", "type": "function", "function": {"name": SEARCH, "arguments": "{}"}}
+LISTLESS = {"type": "object", "properties": {"queries": {"type": "array"}}}
 CALLED = {"role": "assistant", "content": "", "tool_calls": [SEARCHED]}
-TOOL = {"type": "function", "function": {"name": SEARCH, "parameters": {"type": "object"}}}
+TOOL = {"type": "function", "function": {"name": SEARCH, "parameters": {"type": "object", "properties": {}}}}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,8 @@ TOOL = {"type": "function", "function": {"name": SEARCH, "parameters": {"type": 
         ({"tool_choice": "none"}, 400),
         ({"tool_choice": "none", "tools": [TOOL]}, 200),
         ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, 400),
+        ({"tools": [{"type": "function", "function": {"name": SEARCH, "parameters": {"type": "object"}}}]}, 400),
+        ({"tools": [{"type": "function", "function": {"name": SEARCH, "parameters": LISTLESS}}]}, 400),
         ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}}}}, 400),
         ({"stream": False, "stream_options": {"include_usage": True}}, 400),
         ({"max_tokens": 1, "max_completion_tokens": 1}, 400),

@@ -519,6 +519,20 @@ async def test_instructions_that_may_not_be_the_systems_stand_before_the_questio
     assert sent == [{"role": "user", "content": f"{SYSTEM.text}\n\n{ASKED.text}"}]
 
 
+async def test_calls_that_a_template_has_no_role_for_are_told_as_text_from_then_on() -> None:
+    async with FakeOpenAI(called(call(SEARCH, {"query": "返金"})), YES, YES, without=("results",)) as server:
+        using = model(server)
+        made = last([part async for part in using.converse((SYSTEM, ASKED), (tool(),))])
+        told = (SYSTEM, ASKED, made, ToolMessage(((made.calls[0], ToolResult("30 days", "1 passage")),)))
+        for _ in range(2):
+            assert last([part async for part in using.converse(told, (tool(),))]).text == "Yes."
+        await using.close()
+    sent = [(len(one.body["messages"]), "tools" in one.body) for one in server.journal]
+    assert sent[-1] == sent[-2] and sent[-1][1] and len(server.refused) == 2
+    assert [one["role"] for one in server.journal[-1].body["messages"]] == ["user", "assistant", "user"]
+    assert "30 days" in server.journal[-1].body["messages"][-1]["content"]
+
+
 @pytest.mark.parametrize(
     "window",
     [
