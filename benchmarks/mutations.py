@@ -1153,6 +1153,42 @@ MUTATIONS = (
         ("tests/agent/grounding/test_check.py",),
     ),
     Mutation(
+        "citation check: who gives in to the asker",
+        "agent/grounding/check.py",
+        (" or (not denies(plain) and _otherwise(alone, alike))", ""),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: commands in a block",
+        "agent/grounding/check.py",
+        ("        if strange := checker.strange_code(line.raw):\n", "        if strange := \"\":\n"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: an invented address is told",
+        "agent/grounding/check.py",
+        ("        if GAP in claim.sentence.raw and not claim.refuted:\n", "        if False:\n"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: a level is no year",
+        "agent/grounding/numerals.py",
+        (r"(?=年|[./]\d)", r"(?=[.年/]\d{0,2})"),
+        ("tests/agent/grounding/test_quantities.py",),
+    ),
+    Mutation(
+        "a sum is recomputed",
+        "agent/run.py",
+        ("return said if right and all(each.holds for each in equations(said)) else answer", "return said if said else answer"),
+        ("tests/agent/strategies/test_react.py",),
+    ),
+    Mutation(
+        "an answer in another language is objected to",
+        "agent/run.py",
+        ("[*checked.objections, *in_other_language(text, self.ask)]", "list(checked.objections)"),
+        ("tests/agent/strategies/test_react.py",),
+    ),
+    Mutation(
         "citation check: a row of a table contradicts no row that is quoted",
         "agent/grounding/evidence.py",
         (" or said in self._rows", ""),
