@@ -957,7 +957,7 @@ MUTATIONS = (
     Mutation(
         "what a model says of its refusal is not shown",
         "agent/run.py",
-        ("scrubbed(without_marks(text), ()) if known and not", "scrubbed(without_marks(cleaned(said)), ()) if known and not"),
+        ("self._unchecked(text) if known and not", "self._unchecked(cleaned(said)) if known and not"),
         (f"{REACT_CALLS}::test_what_a_model_says_of_its_refusal_is_not_shown",),
     ),
     Mutation(

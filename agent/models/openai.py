@@ -283,10 +283,12 @@ _NO_MODEL = frozenset({"model_not_found", "model_not_active", "invalid_model"})
 _NOT_THERE = re.compile(  # with status 400: DeepSeek; OpenRouter; LiteLLM and Mistral; LM Studio
     r"model (?:does )?not exist|not a valid model|invalid model(?: name|:)|no models? loaded", re.IGNORECASE
 )
-# Ollama, Groq, DeepSeek and LiteLLM; OpenRouter (404); vLLM; llama.cpp (500 in some versions).
+# Ollama, Groq, DeepSeek and LiteLLM; OpenAI; who knows no such field; OpenRouter (404); vLLM; llama.cpp (500 in some
+# versions).
 _NO_TOOLS = re.compile(
     r"(?:not|n't) support (?:parameters: \[')?(?:tool|function.?call)"
     r"|(?:tool|function).?call(?:s|ing)?\W+(?:is|are) not supported"
+    r"|^tools is not supported|supplied: tools|^body\.tools: "
     r"|found that support tool use|enable-auto-tool-choice|requires --jinja|function tools with reasoning_effort",
     re.IGNORECASE,
 )
