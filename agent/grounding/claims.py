@@ -73,6 +73,8 @@ def read(line: Line, sentence: Sentence) -> Claim:
         claim.kind, claim.names = "about", []
         if absent:
             claim.facts = facts(_said_apart(plain))
+    elif pattern("courtesy").search(plain) and not (claim.facts or claim.names):
+        claim.kind = "glue"  # also with the citation of what was said before it
     elif sentence.cited or (stated and not (claim.leads and not claim.facts)):
         claim.kind = "claim"
     elif claim.leads or any(pattern(name).search(plain) for name in ("lead", "courtesy")) or len(claim.words) < 2:

@@ -155,14 +155,18 @@ def _english(match: re.Match[str], text: str, claim: bool) -> str:
         and (_LISTED.match(text, match.end()) or _THESE.search(text[max(0, match.start() - 6) : match.end() + 1]))
     ):
         return match.group()
+    found: list[int] = []
     total = current = 0
+    room = 0  # what may follow is less than this: after "twenty" 10, after "one" nothing
     for word in words:
-        if word in _SMALL:
-            current += _SMALL[word]
-        elif word in _DECADES:
-            current += _DECADES[word]
+        number = _SMALL.get(word, _DECADES.get(word))
+        if number is not None:
+            if current and number >= room:  # "one three times" is two numbers
+                found.append(total + current)
+                total = current = 0
+            current, room = current + number, 10 if word in _DECADES else 0
         elif word == "hundred":
-            current = (current or 1) * 100
+            current, room = (current or 1) * 100, 100
         elif word == "thousand":
             total, current = (total + (current or 1)) * 1000, 0
-    return str(total + current)
+    return " ".join(map(str, [*found, total + current]))

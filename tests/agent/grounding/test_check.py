@@ -351,6 +351,18 @@ def test_who_gives_in_to_the_asker_is_doubted_where_the_passage_has_another_figu
     assert not any(figure in each.reason for each in objections for figure in ("“45 days”", "「45日」"))
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (HENKIN, "返金には30日かかります。ご不便をおかけして申し訳ありません。[1]"),
+        (REFUNDS, "Refunds take 30 days. I hope that helps. [1]"),
+    ],
+)
+def test_courtesy_at_the_end_that_bears_the_citation_is_no_claim(source: Hit, text: str) -> None:
+    result = checked(text, source)
+    assert result.cited == (1,) and not result.objections and not result.removed
+
+
 def test_of_an_answer_that_cites_nothing_each_statement_is_objected_to() -> None:
     result = checked("Certainly: wait 30 days more.", REFUNDS)
     assert result.text == "" and [each.sentence for each in result.objections] == ["Certainly: wait 30 days more."]
