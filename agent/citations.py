@@ -330,16 +330,17 @@ def rewritten(raw: str, numbering: Mapping[int, int], cites: Sequence[int], *, r
     missing = [n for n in cites if not any(n in mark_numbers(mark) for mark in found)]
     written: list[str] = []
     seen: set[int] = set()
-    end = 0
+    end, lost = 0, ""  # `lost`: the space before what was taken out
     for at, mark in enumerate(found):
         wanted = [n for n in mark_numbers(mark) if n in cites]
         if missing and (at == len(found) - 1 or not wanted):
             wanted, missing = wanted + missing, []
         wanted = [n for n in wanted if n not in seen]
         seen |= set(wanted)
-        space = _space(mark) if wanted else ""
-        written += [raw[end : mark.start()], space, *(f"[{numbering[n]}]" for n in wanted)]
-        end = mark.end()
+        between = raw[end : mark.start()]
+        space = _space(mark) or ("" if between else lost)
+        written += [between, space if wanted else "", *(f"[{numbering[n]}]" for n in wanted)]
+        end, lost = mark.end(), "" if wanted else space
     text = "".join([*written, raw[end:]])
     return put_behind(text, "".join(f"[{numbering[n]}]" for n in missing), row=row, apart=True) if missing else text
 

@@ -1159,6 +1159,12 @@ MUTATIONS = (
         ("tests/agent/grounding/test_check.py",),
     ),
     Mutation(
+        "citation check: a second source that says nothing of it",
+        "agent/grounding/check.py",
+        ("tuple(n for n in cites if self._evidence[n].touches(claim)) or cites", "cites"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
         "citation check: commands in a block",
         "agent/grounding/check.py",
         ("        if strange := checker.strange_code(line.raw):\n", "        if strange := \"\":\n"),

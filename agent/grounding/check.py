@@ -259,10 +259,10 @@ class _Checker:
         else:
             claim.doubt = claim.doubt or reason
 
-    @staticmethod
-    def _keep(claim: Claim, cites: tuple[int, ...], *, seen: bool) -> None:
-        claim.kept, claim.cites = True, cites
-        claim.shown = () if seen and not claim.sentence.cited else cites
+    def _keep(self, claim: Claim, cites: tuple[int, ...], *, seen: bool) -> None:
+        """Of several passages that are cited, those that have nothing of the claim are no sources of it."""
+        claim.kept, claim.cites = True, tuple(n for n in cites if self._evidence[n].touches(claim)) or cites
+        claim.shown = () if seen and not claim.sentence.cited else claim.cites
 
     def _said(self, reason: Text, what: str = "", result: str = "") -> str:
         return reason.to(self._language, what=what, result=result)

@@ -179,6 +179,13 @@ class Evidence:
         path = dict.fromkeys((passage.title or passage.document, *passage.headings))
         return f"{' > '.join(path)}: {said[:WINDOW]}"
 
+    def touches(self, claim: Claim) -> bool:
+        """Whether it has a number, a name or, in its language, a word of the claim; of one without numbers and names,
+        which may be in other words altogether, that is not known."""
+        if not (claim.facts or claim.names) or (self.language == claim.language and self.share(claim) > 0):
+            return True
+        return any(map(self.figures.hold, claim.facts)) or any(map(self.mentions, claim.names))
+
     def share(self, claim: Claim) -> float:
         """The share of the claim's content words that it has; 1 if it says the claim."""
         return 1.0 if self.says(claim.sentence.plain) else shared(claim, [self]) if claim.words else 0.0

@@ -352,6 +352,22 @@ def test_who_gives_in_to_the_asker_is_doubted_where_the_passage_has_another_figu
 
 
 @pytest.mark.parametrize(
+    ("said", "sources", "shown"),
+    [
+        ("Refunds take 30 days. [1][2]", (REFUNDS, VPN), "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days. [1][2]", (VPN, REFUNDS), "Refunds take 30 days. [1]"),
+        ("Refunds take 30 days. [1][2]", (REFUNDS, HENKIN), "Refunds take 30 days. [1][2]"),
+        ("返金には30日かかります。[1][2]", (HENKIN, VPN), "返金には30日かかります。[1]"),
+        ("Both pages agree. [1][2]", (REFUNDS, HENKIN), "Both pages agree. [1][2]"),
+    ],
+)
+def test_a_passage_that_has_nothing_of_a_sentence_is_no_source_of_it(
+    said: str, sources: tuple[Hit, ...], shown: str
+) -> None:
+    assert checked(said, *sources).text == shown
+
+
+@pytest.mark.parametrize(
     ("source", "text"),
     [
         (HENKIN, "返金には30日かかります。ご不便をおかけして申し訳ありません。[1]"),
