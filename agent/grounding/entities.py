@@ -57,6 +57,8 @@ class Name:
 
 
 _CODE = re.compile(r"`([^`\n]+)`")
+BLANKS = r"<[^<>\n]*>|\{[^{}\n]*\}|\$\w+|\b(?:YOUR|MY)_\w+|\b[A-Z_]*NAME\b"  # in code, for the reader to fill in
+_BLANK = re.compile(BLANKS)
 _CODED = re.compile(r"(?<![\w/&#-])(?:#(?=[^\W\d])|--(?=[a-z]))[\w-]+")  # a channel, an option, as people write them
 _ACRONYMS = re.compile(r"(?<=[A-Z])s$")  # more than one: APIs
 _LABEL = re.compile(r"\*\*[^*\n]{1,60}(?:[:：]\*\*|\*\*\s*[:：])")  # in Title Case, as models write them
@@ -84,7 +86,7 @@ def without_code(text: str) -> str:
 def names(sentence: str) -> list[Name]:
     """People, organisations, products, places, acronyms and code in a sentence, each once, in order."""
     codes = (*_CODE.findall(sentence), *_CODED.findall(_CODE.sub(" ", sentence)))
-    found = [Name(code.strip(), "code") for code in codes]
+    found = [Name(code, "code") for each in codes if (code := _BLANK.sub("", each).strip())]
     text = unicodedata.normalize("NFKC", _TITLE.sub(r"\1", _LABEL.sub(" ", without_code(sentence))))
     japanese = language_of(text) == "ja"
     found += _latin(text, japanese)

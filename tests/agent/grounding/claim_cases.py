@@ -37,6 +37,8 @@ TRUE: tuple[tuple[Hit, str], ...] = (
     (VPN, "Use AnyConnect 4.10 as the client."),
     (VPN, "For ERR-4041, run `systemctl restart vpnd`."),
     (VPN, "The VPN does not support split tunnelling."),
+    (VPN, "Run `systemctl restart <service>`."),
+    (VPN, "Run `systemctl restart {unit}` or `systemctl restart $UNIT`."),
     (VPN, "**MTU:** 1400"),
     (DESK, "The help desk is open on weekdays from 9 am to 5:30 pm."),
     (DESK, "It opens at 9:00 on Mondays."),
