@@ -338,13 +338,15 @@ class Run:
         lost = not checked.text and text != drafted  # "same as the draft": no answer, though there is one
         if lost:
             text, checked = drafted, await self._checked(drafted)
-        if checked.open_claims and self.model.name != EXTRACTIVE:
+        judged = self.model.name == EXTRACTIVE or not checked.open_claims
+        if not judged:
             verdicts = await self._verdicts(checked.open_claims)  # and meanwhile what is readable may have changed
-            checked = await self._checked(text, judged=bool(verdicts), verdicts=verdicts)
+            judged = bool(verdicts)
+            checked = await self._checked(text, judged=judged, verdicts=verdicts)
         if not checked.text:
             return await self._unknown(text)
         sure = draft.sure if review.sure is None else review.sure
-        return self._grounded(checked, unsure=sure is False or lost or bool(checked.objections))
+        return self._grounded(checked, unsure=sure is False or lost or not judged or bool(checked.objections))
 
     def _for_review(self, text: str, checked: Checked) -> list[Message]:
         """The question, the draft and the passages it cites; all of them where it may have to cite another one."""

@@ -1183,6 +1183,12 @@ MUTATIONS = (
         ("tests/agent/grounding/test_quantities.py",),
     ),
     Mutation(
+        "what nobody has judged is not sure",
+        "agent/run.py",
+        ("lost or not judged or bool", "lost or bool"),
+        ("tests/agent/test_judging.py",),
+    ),
+    Mutation(
         "a sum is recomputed",
         "agent/run.py",
         ("return said if right and all(each.holds for each in equations(said)) else answer", "return said if said else answer"),

@@ -58,6 +58,16 @@ async def test_a_judge_that_cannot_be_asked_is_skipped(failure: ModelError) -> N
     assert answer.outcome == "answered" and "gift cards" in answer.text
 
 
+@pytest.mark.parametrize("said", [SpentError("enough"), ModelUnavailable("down"), Reply(text="Looks right to me.")])
+async def test_what_nobody_has_judged_is_not_sure(said: Reply | ModelError) -> None:
+    draft = Reply(text="It takes thirty days to get your money refunded. [1]")  # in other words than the passage's
+    judge = ScriptedModel(*[said] * 3)
+    answer = answer_of(await events(ScriptedModel(look("x"), draft, KEEP), "How long?", Searches(REFUNDS), judge=judge))
+    assert (answer.text, answer.unsure) == (draft.text, True)
+    answer = answer_of(await events(ScriptedModel(look("x"), draft, KEEP), "How long?", Searches(REFUNDS)))
+    assert (answer.text, answer.unsure) == (draft.text, False)
+
+
 async def test_a_judge_that_hangs_is_not_waited_for_beyond_the_deadline() -> None:
     question, passage, draft = CASES["en"]
     judge = ScriptedModel(Reply(hold=asyncio.Event()))
