@@ -232,6 +232,8 @@ class FakeQdrant:
         unindexed = set(_keys(call.body)) - self._indexes[call.collection].keys()
         if call.kind.startswith("POST") and unindexed:
             return _wrong(400, f"Bad request: Index required but not found for {sorted(unindexed)}")
+        if invalid := next(_invalid(call.body), None):
+            return _wrong(422, f"Validation error in JSON body: [{invalid}]")
         try:
             return await handlers[call.kind](call)
         except ValidationError as error:
@@ -346,6 +348,23 @@ def _keys(body: Any) -> Iterator[str]:
         case list():
             for value in body:
                 yield from _keys(value)
+
+
+def _invalid(body: Any) -> Iterator[str]:
+    """The values that a real server refuses and qdrant-client's local mode takes."""
+    match body:
+        case {"limit": int(limit)} if limit < 1:
+            yield f"limit: value {limit} invalid, must be 1 or larger"
+        case {"indices": list(indices), "values": list(values)} if not len({*indices}) == len(indices) == len(values):
+            yield "indices: must be unique, as many as values"
+        case {"points": []}:
+            yield "points: empty update request"
+        case dict():
+            for value in body.values():
+                yield from _invalid(value)
+        case list():
+            for value in body:
+                yield from _invalid(value)
 
 
 def _plain(value: Any) -> Any:
