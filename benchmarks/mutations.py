@@ -1021,7 +1021,7 @@ MUTATIONS = (
     Mutation(
         "a model that is not sure says so",
         "agent/run.py",
-        ("unsure=sure is False or lost or bool", "unsure=lost or bool"),
+        ("unsure=sure is False or lost or not", "unsure=lost or not"),
         ("tests/agent/strategies/test_react.py::test_a_model_says_how_sure_it_is",),
     ),
     Mutation(
