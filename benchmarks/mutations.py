@@ -1764,6 +1764,12 @@ MUTATIONS = (
         (f"{BACKUPS}::test_an_archive_that_would_take_all_there_is_takes_nothing",),
     ),
     Mutation(
+        "a restore that was cut off leaves no copy behind",
+        "bot/operations/restore.py",
+        ("elif path.name != MANIFEST:", "elif path.name == MANIFEST:"),
+        (f"{BACKUPS}::test_a_restore_killed_anywhere_is_refused_or_complete",),
+    ),
+    Mutation(
         "a backup fits on the disk",
         "bot/operations/restore.py",
         (") > room:", ") < 0:"),

@@ -147,6 +147,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{MOVED}::test_a_server_that_is_used_is_left_alone",),
     ),
     (
+        "Server: a restore that is refused upgrades nobody's database",
+        "bot/operations/restore.py",
+        ("if file is None and not full:", "if file is None:"),
+        (f"{MOVED}::test_a_refused_restore_leaves_the_version_of_a_database_that_is_used",),
+    ),
+    (
         "Server: a restore is brought to its end by its own backup only",
         "bot/operations/restore.py",
         ("if await Homes(server).known() != home:", "if False:"),

@@ -14,6 +14,7 @@ import sqlite3
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -131,6 +132,8 @@ async def restore(
         full = file is None and await _is_filled(settings)
         if full and not unfinished(home):
             raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))
+        if file is None and not full:
+            await _upgrade_server(settings)
         make_home(home)
         lock = own(home)  # nobody starts here meanwhile
         try:
@@ -141,7 +144,8 @@ async def restore(
                 else:
                     rows = await _prepare(staging, source, settings, embedder, progress)
             except BaseException:
-                shutil.rmtree(staging, ignore_errors=True)
+                with suppress(OSError):
+                    _clear(staging)
                 raise
             if file is not None:
                 await asyncio.to_thread(_move, staging, home, "vectors", "documents")
@@ -170,16 +174,19 @@ def _refuse_used(home: Path, file: Path | None) -> None:
 
 
 async def _is_filled(settings: Settings) -> bool:
-    """Whether there is something in the server's database, which is brought to this version. Raises MigrationError,
-    StoreError."""
-    await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
+    """Whether there is something in the server's database, of whatever version it is. Raises StoreError."""
     async with opened(settings.database_url, settings.link) as server:
         return await filled(server)
 
 
+async def _upgrade_server(settings: Settings) -> None:
+    """For a database that is ours to fill: one that is in use stays at its version. Raises MigrationError."""
+    await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
+
+
 def _unpack(source: Path, staging: Path) -> None:
     """The archive's files in `staging`, each with the size and the checksum that the manifest says, and no others."""
-    shutil.rmtree(staging, ignore_errors=True)
+    _clear(staging)
     try:
         with source.open("rb") as raw, gzip.open(raw) as unzipped:
             packed = _Metered(unzipped)
@@ -418,13 +425,24 @@ async def _arrived(staging: Path, settings: Settings) -> list[DocumentRow]:
     async with opened(settings.database_url, settings.link) as server:
         if await Homes(server).known() != home:
             raise BackupError(_NOT_EMPTY_SERVER, database=name_of(settings.database_url))
+        await _upgrade_server(settings)
         return await Documents(server, "").listed()
 
 
 def _done(staging: Path, home: Path) -> None:
     to_disk(home)
-    (staging / MANIFEST).unlink()
-    shutil.rmtree(staging)
+    _clear(staging)
+
+
+def _clear(staging: Path) -> None:
+    """Delete what was prepared. The mark that it is unfinished goes last: there is a copy of the database, which must
+    not stay unnoticed when this is cut off. Raises OSError."""
+    for path in staging.iterdir() if staging.exists() else ():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != MANIFEST:
+            path.unlink()
+    shutil.rmtree(staging, ignore_errors=True)
 
 
 def _kept(folder: Path, row: DocumentRow) -> Path:

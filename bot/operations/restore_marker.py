@@ -10,12 +10,10 @@ UNFINISHED = "restoring"  # the folder in a home where everything is prepared
 MANIFEST = "manifest.json"
 
 _UNFINISHED = Text(
-    en="A restore into {folder} was cut short. Run kotae restore with the same file again, or delete "
-    "{folder}/{inside} to"
-    " start empty.",
+    en="A restore into {folder} was cut short. Run kotae restore with the same file again, or set KOTAE_HOME to a new "
+    "folder to start empty.",
     ja="{folder} への復元が途中で止まっています。同じファイルでもう一度 kotae restore を実行するか、"
-    "空の状態から始める場合は"
-    " {folder}/{inside} を削除してください。",
+    "空の状態から始める場合は KOTAE_HOME に新しいフォルダーを指定してください。",
 )
 
 
@@ -27,4 +25,4 @@ def unfinished(home: Path) -> bool:
 def refuse_unfinished(home: Path) -> None:
     """Raises SettingsError for a home whose restore did not end."""
     if unfinished(home):
-        raise SettingsError(filled(_UNFINISHED, folder=str(home), inside=UNFINISHED))
+        raise SettingsError(filled(_UNFINISHED, folder=str(home)))

@@ -9,7 +9,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from functools import partial
 from typing import Any
 
-from sqlalchemy import JSON, Column, Connection, Row, Table, Text, bindparam, cast, exists, func, insert, select, text
+from sqlalchemy import (
+    JSON,
+    Column,
+    Connection,
+    Row,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    exists,
+    func,
+    insert,
+    inspect,
+    literal,
+    select,
+    text,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -28,7 +44,7 @@ class FilledError(Exception):
 
 
 async def filled(engine: AsyncEngine) -> bool:
-    """Whether any table has a row. Raises StoreError."""
+    """Whether any table of ours has a row, whatever version they are of. Raises StoreError."""
     return await look(engine, _filled)
 
 
@@ -81,7 +97,9 @@ async def _texts(db: AsyncConnection, source: AsyncConnection, text_of: Callable
 
 
 def _filled(db: Connection) -> bool:
-    return any(db.scalar(select(exists(select(table)))) for table in metadata.sorted_tables)
+    there = {*inspect(db).get_table_names()}  # an older version has other tables, and other columns in them
+    ours = (table for table in metadata.sorted_tables if table.name in there)
+    return any(db.scalar(select(exists(select(literal(1)).select_from(table)))) for table in ours)
 
 
 # -- rows -----------------------------------------------------------------------------------------------------------

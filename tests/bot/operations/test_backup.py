@@ -29,7 +29,7 @@ from bot.logs import Redactor
 from bot.operations.backup import BackupError, back_up
 from bot.operations.copies import copying, sweep
 from bot.operations.restore import Restored, restore
-from bot.operations.restore_marker import refuse_unfinished, unfinished
+from bot.operations.restore_marker import UNFINISHED, refuse_unfinished, unfinished
 from bot.store.engine import connect, execute
 from bot.store.schema import changed_documents
 from migrations import NewerDatabaseError, revisions
@@ -608,7 +608,8 @@ file, wanted = Path(sys.argv[1]), json.loads(sys.argv[2])
 for home, left in wanted.items():  # each in a process of its own, which the imports cost nothing
     def count(event, arguments):
         global left
-        if event in ("os.rename", "os.remove", "os.mkdir", "open", "os.rmdir", "sqlite3.connect") and home in str(arguments):
+        inside = home in str(arguments) or event in ("os.remove", "os.rmdir") and arguments[1] != -1  # of rmtree
+        if event in ("os.rename", "os.remove", "os.mkdir", "open", "os.rmdir", "sqlite3.connect") and inside:
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -646,7 +647,7 @@ async def test_a_restore_killed_anywhere_is_refused_or_complete(tmp_path: Path, 
     assert changes > 20
     wanted = await texts(tmp_path / "whole")
     refused_once = False
-    steps = (6, *(changes * place // part for place in range(1, part)))
+    steps = (6, *(changes * place // part for place in range(1, part)), *range(changes - 3, changes + 1))
     killed = {tmp_path / f"killed-{step}": step for step in steps}
     assert restore_killed(file, killed) == [[-signal.SIGKILL]] * len(steps)
     for folder in killed:
@@ -657,6 +658,8 @@ async def test_a_restore_killed_anywhere_is_refused_or_complete(tmp_path: Path, 
                     refuse_unfinished(folder)
                 assert "復元が途中" in half.value.text("ja")
             await restored(file, folder)
+        else:
+            assert not [*folder.glob(f"{UNFINISHED}/*")]  # where no erasure would find it
         refuse_unfinished(folder)
         assert await texts(folder) == wanted
     assert refused_once

@@ -23,10 +23,13 @@ from bot.store.held_files import HeldRows
 from bot.store.homes import Homes
 from bot.store.link import ServerLink
 from bot.store.processes import Processes
+from bot.store.schema import home as home_table
 from bot.store.schema import messages, turns
 from bot.store.transfer import FilledError, dump, load
 from bot.store.vector_stores import VectorStores
+from migrations import upgrade
 from tests.bot import databases
+from tests.bot import postgresql as postgres_server
 from tests.bot.operations.test_backup import at, home, restore_killed, texts
 from tests.bot.store.everything import fill, rows_of_all
 from tests.bot.store.test_store import document
@@ -133,6 +136,22 @@ async def test_a_server_that_is_used_is_left_alone(server_url: str, tmp_path: Pa
         with pytest.raises(FilledError):  # somebody began with it after it was looked at
             async with opened(databases.made(tmp_path / "empty.db")) as file:
                 await load(file, engine, lambda address: asyncio.sleep(0))
+
+
+async def test_a_refused_restore_leaves_the_version_of_a_database_that_is_used(postgresql: str, tmp_path: Path) -> None:
+    made = (await back_up(await home(tmp_path / "old"), tmp_path / "one.tar.gz")).file
+    postgres_server.execute(postgresql.format(name="postgres"), "CREATE DATABASE older")
+    older = postgresql.format(name="older")
+    server = at(tmp_path / "new", DATABASE_URL=older)
+    upgrade(older, to="0020")
+    async with opened(older) as engine:
+        await Homes(engine).identity()
+        with pytest.raises(BackupError, match="not empty"):
+            await brought(made, server)
+        ((version,),) = await rows(engine, text("SELECT version_num FROM alembic_version"))
+        assert version == "0020"
+        await change(engine, lambda db: db.execute(delete(home_table)))
+    assert (await brought(made, server)).documents == 3  # of an older version, but empty
 
 
 async def test_a_restore_may_take_its_time_over_a_text(server_url: str, tmp_path: Path) -> None:
