@@ -51,6 +51,10 @@ LOCAL_FILES = "tests/retrieval/loaders/test_local_files.py"
 DOUBTS = "tests/bot/unanswered/test_doubts.py"
 DOUBT_SHOWN = "tests/adapters/markdown/test_events.py::test_doubt_stands_in_front_of_an_answer_once"
 MISSED = "tests/bot/turns/test_turns.py::test_what_is_a_miss"
+LOG_LINE = (
+    "tests/bot/operations/test_retention.py"
+    "::test_a_line_of_the_log_that_was_cut_off_goes_with_a_person_since_it_may_be_theirs"
+)
 BACKUPS = "tests/bot/operations/test_backup.py"
 NOWHERE = (
     "tests/bot/knowledge/test_reindex.py"
@@ -2380,6 +2384,12 @@ MUTATIONS = (
         "bot/operations/retention.py",
         ("_drop_old_files, _copies(engine), before)", "_drop_old_files, [], before)"),
         ("tests/bot/operations/test_retention.py::test_old_copies_from_before_upgrades_go",),
+    ),
+    Mutation(
+        "a line of the chat log that was cut off goes with a person",
+        "bot/operations/retention.py",
+        ("if entry and entry.get", "if entry.get"),
+        (LOG_LINE,),
     ),
     Mutation(
         "readiness: a search model that cannot be loaded is looked for at the start",

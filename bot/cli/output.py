@@ -316,3 +316,12 @@ def metrics(summary: Json, language: Language) -> None:
 
 def _pair(first: float | None, second: float | None, unit: str) -> str:
     return "–" if first is None or second is None else f"{first:.1f} / {second:.1f} {unit}"
+
+
+def drop_unprinted() -> None:
+    """What standard output does not take, as on a full disk, leads nowhere: Python's end would try it once more and
+    print its own words about it."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

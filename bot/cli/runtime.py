@@ -234,6 +234,7 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
     """Run a command to its exit status; what went wrong outside of it is said in one readable text."""
     try:
         status = asyncio.run(main())
+        sys.stdout.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED
     except (SettingsError, CollectionNotFoundError) as error:
@@ -245,6 +246,7 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # whoever read our output is gone: Typer ends quietly
+        output.drop_unprinted()
         where = f": {error.filename}" if error.filename else ""
         complain(f"{os_reason(error).to(LANGUAGE)}{where}", FAILED)
     except Exception as error:

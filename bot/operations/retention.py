@@ -300,7 +300,8 @@ def _forget_in_log(path: Path, who: Person, known: Collection[str]) -> int:
     nameless = FORGOTTEN.encode() if is_distinct(who.id) else who.id.encode()
 
     def kept(line: bytes) -> bytes | None:
-        return None if _entry(line).get("turn") in theirs else line.replace(who.id.encode(), nameless)
+        entry = _entry(line)  # one that was cut off may be of anybody
+        return line.replace(who.id.encode(), nameless) if entry and entry.get("turn") not in theirs else None
 
     return sum(_rewrite(file, kept) for file in _files(path))
 
@@ -324,7 +325,7 @@ def _files(path: Path) -> list[Path]:
 def _entry(line: bytes) -> dict[str, object]:
     try:
         entry = json.loads(line)
-    except ValueError:  # a line cut by a full disk
+    except ValueError:  # a line cut by a full disk or a kill
         return {}
     return entry if isinstance(entry, dict) else {}
 

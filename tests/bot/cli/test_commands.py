@@ -143,6 +143,21 @@ def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
     assert question not in open_turns(sample_home)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_list_that_cannot_be_printed_is_said_and_python_says_nothing_of_its_own(sample_home: Path) -> None:
+    def printed_to(descriptor: int) -> tuple[int, str]:
+        with os.fdopen(descriptor, "wb") as to:
+            run = subprocess.run(
+                [*PROGRAM, "documents"], env=environment(sample_home), cwd=ROOT, stdout=to, stderr=PIPE, text=True
+            )
+        return run.returncode, run.stderr
+
+    assert printed_to(os.open("/dev/full", os.O_WRONLY)) == (1, "kotae: No space left on device\n")
+    nobody, pipe = os.pipe()
+    os.close(nobody)
+    assert printed_to(pipe) == (1, "")
+
+
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_new_home_that_nobody_looks_at_stays_empty(tmp_path: Path, warm: Warm, more: tuple[str, ...]) -> None:
     done = warm("chat", *more, home=tmp_path / "home", lines="Hello!\n")

@@ -659,6 +659,21 @@ async def test_no_file_holds_a_word_of_the_person(sqlite_url: str, tmp_path: Pat
     await beside.dispose()
 
 
+async def test_a_line_of_the_log_that_was_cut_off_goes_with_a_person_since_it_may_be_theirs(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    engine = connect(sqlite_url)
+    kept = Kept(engine, tmp_path / "agent_chat.log")
+    await kept.asked(NEW, by=PERSON.id, text="quokka")
+    cut_off = kept.chat_log.read_bytes().split(b"quokka")[0] + b"quokka"
+    kept.chat_log.write_bytes(cut_off + b"\n")
+    await kept.asked(NEW, by="U2", text="wombat")
+    others = kept.chat_log.read_bytes().removeprefix(cut_off + b"\n")
+    await forget(engine, kept.chat_log, PERSON)
+    assert kept.chat_log.read_bytes() == others and b"wombat" in others
+    await engine.dispose()
+
+
 async def test_what_the_log_alone_still_knows_goes_too(sqlite_url: str, tmp_path: Path) -> None:
     engine = connect(sqlite_url)
     kept = Kept(engine, tmp_path / "agent_chat.log")
