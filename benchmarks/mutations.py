@@ -2386,6 +2386,12 @@ MUTATIONS = (
         ("tests/bot/operations/test_retention.py::test_old_copies_from_before_upgrades_go",),
     ),
     Mutation(
+        "pairs whose move was cut short stay approved",
+        "bot/qa_pairs/documents.py",
+        ("scope=row.scope, document=None))", "scope=row.scope))"),
+        ("tests/bot/qa_pairs/test_pairs.py::test_pairs_whose_move_was_cut_short_stay_approved",),
+    ),
+    Mutation(
         "a line of the chat log that was cut off goes with a person",
         "bot/operations/retention.py",
         ("if entry and entry.get", "if entry.get"),

@@ -67,7 +67,7 @@ class PairDocuments:
                     await self._rows.untrack(one, now=self._clock())
                     del wanted[key]
                 else:
-                    await self._take_out(one)
+                    await self._take_out(one, there.get(one.document or ""))
             return [
                 said for key, one in wanted.items() if (said := await self._put(one, kept.get(key), there)) is not None
             ]
@@ -79,11 +79,14 @@ class PairDocuments:
             await self.follow()
             self._generation = generation
 
-    async def _take_out(self, one: Tracked) -> None:
-        known = await self._documents.find(one.collection, one.scope, one.name) if one.document is None else None
-        document = one.document or (known.id if known and known.author == AUTHOR else None)
-        if document is not None:
-            await self._knowledge.forget(document)
+    async def _take_out(self, one: Tracked, row: DocumentRow | None) -> None:
+        if row is not None:  # cut off behind the next step, it would look as if somebody had taken it out
+            await self._rows.track(replace(one, collection=row.collection, scope=row.scope, document=None))
+        elif one.document is None:
+            known = await self._documents.find(one.collection, one.scope, one.name)
+            row = known if known and known.author == AUTHOR else None
+        if row is not None:
+            await self._knowledge.forget(row.id)
         await self._rows.untrack(one)
 
     async def _put(self, wanted: Wanted, one: Tracked | None, there: Mapping[str, DocumentRow]) -> Text | None:

@@ -34,7 +34,9 @@ from bot.app import running
 from bot.config.settings import Settings
 from bot.errors import LostError
 from bot.knowledge.curation import Curator
+from bot.knowledge.documents import KnowledgeBase
 from bot.logs import Redactor
+from bot.qa_pairs.documents import PairDocuments
 from bot.qa_pairs.pairs import Decided, Pair, Pairs, PairsError, QaJob, Reviewer
 from bot.qa_pairs.worker import LEASE, WAITS
 from bot.records import AuditRecord, DocumentRow
@@ -670,6 +672,44 @@ async def test_pairs_have_the_readers_of_their_document_whatever_becomes_of_it(l
         await library.knowledge.rescope(made.id, TEAM, PRIVATE.readers)
         await wait_for(lambda: _is(names(library, PUBLIC.readers), []))
         await wait_for(lambda: _is(names(library, PRIVATE.readers), both))
+
+
+class Killed(Exception):
+    """The end of a process."""
+
+
+class Dying:
+    """The knowledge of a process that is killed right after it has forgotten a document."""
+
+    def __init__(self, knowledge: KnowledgeBase) -> None:
+        self._knowledge = knowledge
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._knowledge, name)
+
+    async def forget(self, document: str) -> None:
+        await self._knowledge.forget(document)
+        raise Killed
+
+
+async def test_pairs_whose_move_was_cut_short_stay_approved(library: Library, start: Start) -> None:
+    bot = start()
+    document = (await library.add("piers.md", page("one"))).document_id
+    (pair,) = await bot.written(collection="docs")
+    await bot.pairs.approve([pair.id], PUBLIC)
+    assert document is not None
+    await library.knowledge.rescope(document, SECRET, PRIVATE.readers)
+    dying: Any = Dying(library.knowledge)
+
+    async def follow(knowledge: KnowledgeBase) -> None:
+        await PairDocuments(bot.pairs.rows, Documents(library.engine, "hash"), knowledge, "en").follow()
+
+    with pytest.raises(Killed):
+        await follow(dying)
+    await follow(library.knowledge)
+    assert await bot.pairs.rows.counts(PRIVATE.readers) == {"approved": 1}
+    assert await names(library, PRIVATE.readers) == ["Q&A: piers.md.json", "piers.md"]
+    assert await names(library, PUBLIC.readers) == []
 
 
 async def test_nobodys_document_is_replaced_by_pairs_of_its_name(library: Library, start: Start) -> None:
