@@ -143,6 +143,11 @@ def test_a_reader_that_stops_reading_ends_it_quietly(sample_home: Path) -> None:
     assert question not in open_turns(sample_home)
 
 
+def test_a_home_whose_name_no_folder_can_have_is_a_wrong_setting(tmp_path: Path, warm: Warm) -> None:
+    said = warm("documents", home=tmp_path / ("a" * 300), LANG="ja_JP.UTF-8").complaint(2)
+    assert said.startswith("KOTAE_HOME") and said.endswith("名前が長すぎます")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_list_that_cannot_be_printed_is_said_and_python_says_nothing_of_its_own(sample_home: Path) -> None:
     def printed_to(descriptor: int) -> tuple[int, str]:
