@@ -149,7 +149,10 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Server: a restore that is refused upgrades nobody's database",
         "bot/operations/restore.py",
-        ("if file is None and not full:", "if file is None:"),
+        (
+            "        return await filled(server)\n",
+            "        await _upgrade_server(settings)\n        return await filled(server)\n",
+        ),
         (f"{MOVED}::test_a_refused_restore_leaves_the_version_of_a_database_that_is_used",),
     ),
     (
