@@ -319,8 +319,8 @@ def _pair(first: float | None, second: float | None, unit: str) -> str:
 
 
 def drop_unprinted() -> None:
-    """What standard output does not take, as on a full disk, leads nowhere: Python's end would try it once more and
-    print its own words about it."""
+    """Let go of what standard output does not take, as on a full disk: Python's end would try it once more and print
+    its own words about it."""
     try:
         sys.stdout.flush()
     except OSError:
