@@ -56,7 +56,7 @@ _REFUTED = Text(en="The cited passage says something else.", ja="引用した資
 _NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した資料はこのことを述べていません。")
 
 _CODE_WORD = re.compile(r"[A-Za-z_][\w./:@%+-]*\w", re.ASCII)
-_NO_CODE = re.compile(rf"^\s*(?:#|//|--\s).*$|\s#\s.*$|{BLANKS}", re.M)  # remarks and blanks
+_NO_CODE = re.compile(rf"^[ \t]*(?:#|//|--\s).*$|\s#\s.*$|{BLANKS}", re.M)  # remarks and blanks
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
 _MONTH = re.compile(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b")  # as people write them in a chat
 _ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
