@@ -54,6 +54,36 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_a_refusal_that_is_not_discords_own_closes_no_question",),
     ),
     (
+        "Discord: who voted is shown to nobody",
+        "adapters/discord/feedback.py",
+        ("Interactions(context, aloud=False)", "Interactions(context)"),
+        (
+            f"{DISCORD}/test_feedback.py::"
+            "test_a_vote_that_cannot_be_acknowledged_to_its_author_alone_is_shown_to_nobody",
+        ),
+    ),
+    (
+        "Discord: a question that was for the bot before its edit goes with its answer",
+        "adapters/discord/adapter.py",
+        ("addresses or (before is not None and before.edited_at is not None)", "addresses"),
+        (f"{DISCORD}/test_adapter.py::test_a_question_that_was_for_the_bot_before_goes_with_its_answer",),
+    ),
+    (
+        "Discord: who calls the bot by a role whose words are withheld is told",
+        "adapters/discord/adapter.py",
+        ("where is not None and withheld(message)", "False"),
+        (
+            f"{DISCORD}/test_adapter.py::"
+            "test_without_the_intent_who_calls_the_bot_by_its_role_hears_that_it_was_not_read",
+        ),
+    ),
+    (
+        "Discord: a reply without a mention is only for the bot where it is to the bot",
+        "adapters/discord/events.py",
+        (" and to.author.id == me)", ")"),
+        (f"{DISCORD}/test_adapter.py::test_a_reply_without_a_mention_goes_on_where_it_is_to_the_bot",),
+    ),
+    (
         "Discord: what is forwarded in a server asks nothing",
         "adapters/discord/events.py",
         ("message.message_snapshots if direct else ()", "message.message_snapshots"),

@@ -35,6 +35,7 @@ from adapters.discord.events import (
     spot,
     thumb,
     withdrawn,
+    withheld,
     written_in,
 )
 from adapters.discord.rendering.markdown import escaped
@@ -82,6 +83,13 @@ _NO_CONTENT = Text(
     ja="Discord の設定により、メンションのないメッセージは読めません。"
     "続けて質問するときもメンションしてください。管理者が Message Content Intent を有効にすると、"
     "メンションなしでも続けられます。",
+)
+_ROLE = Text(
+    en="You have mentioned my role, and Discord does not show me what such a message says. Please mention me myself. "
+    "Whoever runs me can change that with the Message Content Intent.",
+    ja="メンションされたのは私のロールで、Discord の設定により、このメッセージの内容を読めません。"
+    "ロールではなく、私自身をメンションしてください。管理者が Message Content Intent を有効にすると、"
+    "ロールへのメンションにもお答えできます。",
 )
 STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries to claim a question, until its author is told
 
@@ -350,6 +358,9 @@ class _Events:
             if not any(user.id == self._context.me for user in message.mentions) and message.guild is not None:
                 return
             where = await self._where(message.channel.id)
+        if where is not None and withheld(message):
+            await until_stored(partial(_tell_role, self._context, where, message))
+            return
         event = said(message, where, self._context.me) if where else None
         match event:
             case Asked():
@@ -509,7 +520,8 @@ class _Events:
         for id, before in messages.items() if where else ():
             assert where is not None
             await self._stir(channel, id, where)
-            maybe_ours = before is None or where.thread is not None or addressed(before, where, self._context.me)
+            addresses = before is None or where.thread is not None or addressed(before, where, self._context.me)
+            maybe_ours = addresses or (before is not None and before.edited_at is not None)  # it may have, earlier
             await until_stored(partial(self._deleted, id, where, maybe_ours=maybe_ours))
 
     async def _deleted(self, id: int, where: Spot, *, maybe_ours: bool) -> None:
@@ -557,6 +569,12 @@ async def _tell_once(context: DiscordContext, message: Incoming) -> None:
     """That it takes a mention here: once a channel. Raises PostError, StoreError."""
     post = Post(f"content:{message.place.channel}", "notice", 0, message.place, message.thread)
     await say_once(context, post, f"-# {_NO_CONTENT.to(context.language)}")
+
+
+async def _tell_role(context: DiscordContext, where: Spot, message: discord.Message) -> None:
+    """Raises PostError, StoreError."""
+    post = Post(f"role:{message.id}", "notice", 0, where.place, where.thread)
+    await say_once(context, post, _ROLE.to(context.language), reply_to=str(message.id))
 
 
 def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -> DiscordThread:

@@ -67,7 +67,7 @@ class Replied:
     message: str
     author: str
     text: str
-    follows: Incoming | None = None  # as a question, if it mentions nobody: perhaps it goes on from an answer
+    follows: Incoming | None = None  # as a question, if it is to nobody else: perhaps it goes on from an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def said(message: discord.Message, where: Spot, me: int) -> Asked | Replied | No
     if addressed(message, where, me):
         return Asked(asked, to, _named(message, where, me))
     if to or where.thread:
-        alone = where.thread is not None and to is None and not _mentions_somebody(message)
+        alone = where.thread is not None and _to_nobody_else(message, me)
         follows = asked if alone else None
         return Replied(
             where.place, to or where.thread or "", where.thread, asked.message, asked.author, asked.text, follows
@@ -223,8 +223,19 @@ def by_a_person(message: discord.Message) -> bool:
     return not automatic and message.type in SPOKEN
 
 
-def _mentions_somebody(message: discord.Message) -> bool:
-    return bool(message.mentions or message.role_mentions or message.mention_everyone)
+def withheld(message: discord.Message) -> bool:
+    """Whether Discord keeps to itself what a message says that mentions the bot by its role alone: without the Message
+    Content Intent."""
+    own = message.guild.self_role if message.guild else None
+    return own in message.role_mentions and not message.content
+
+
+def _to_nobody_else(message: discord.Message, me: int) -> bool:
+    """It mentions nobody, and replies to nobody but the bot."""
+    if message.mentions or message.role_mentions or message.mention_everyone:
+        return False
+    to = message.reference.resolved if message.reference else None
+    return replies_to(message) is None or (isinstance(to, discord.Message) and to.author.id == me)
 
 
 def addressed(message: discord.Message, where: Spot, me: int) -> bool:

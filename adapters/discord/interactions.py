@@ -52,10 +52,11 @@ Form = Callable[[], Awaitable[discord.ui.Modal | str]]
 
 
 class Interactions:
-    """Does what gestures ask for, in tasks of the context."""
+    """Does what gestures ask for, in tasks of the context. `aloud`: as `tell` has it."""
 
-    def __init__(self, context: DiscordContext) -> None:
+    def __init__(self, context: DiscordContext, *, aloud: bool = True) -> None:
         self._context = context
+        self._aloud = aloud
         self._seen: OrderedDict[int, None] = OrderedDict()
 
     def do(self, gesture: Gesture, work: Work) -> None:
@@ -90,7 +91,7 @@ class Interactions:
             log.exception("a gesture failed")
             found = _FAILED.to(language)
         if isinstance(found, str):
-            await tell(self._context, gesture, (found,))
+            await tell(self._context, gesture, (found,), aloud=self._aloud)
             return
         found.stop()  # what comes of it is known by its id, also after a restart: discord.py need not wait for it
         try:
@@ -106,7 +107,7 @@ class Interactions:
             texts = await made
             if not texts and not gesture.response.is_done():
                 await _defer(gesture)
-            await tell(self._context, gesture, texts)
+            await tell(self._context, gesture, texts, aloud=self._aloud)
 
 
 def pressable(template: str, pressed: Callable[[Gesture, re.Match[str]], None]) -> type[discord.ui.DynamicItem[Button]]:
@@ -152,8 +153,9 @@ def spot_of(gesture: Gesture) -> Spot:
     return spot(gesture.channel) or Spot(Place(PLATFORM, workspace, str(gesture.channel_id)), None)
 
 
-async def tell(context: DiscordContext, gesture: Gesture, said: Sequence[Told]) -> None:
-    """Say something to whoever did this, at its place where it cannot be said to them alone any more. Never raises."""
+async def tell(context: DiscordContext, gesture: Gesture, said: Sequence[Told], *, aloud: bool = True) -> None:
+    """Say something to whoever did this; `aloud`: at its place, where it cannot be said to them alone any more. Never
+    raises."""
     for number, one in enumerate(said):
         text, view = (one, discord.utils.MISSING) if isinstance(one, str) else one
         if view:
@@ -161,8 +163,9 @@ async def tell(context: DiscordContext, gesture: Gesture, said: Sequence[Told]) 
         try:
             await _whisper(gesture, text, view)
         except NETWORK as error:
-            log.info("a gesture is answered by a normal message: %s", _code(error))
-            await _say(context, gesture, number, text)
+            log.info("a gesture cannot be answered to its author alone: %s", _code(error))
+            if aloud:
+                await _say(context, gesture, number, text)
 
 
 async def _whisper(gesture: Gesture, text: str, view: discord.ui.View) -> None:

@@ -206,11 +206,12 @@ class FakeDiscord:
         thread: str = "",
         files: Sequence[File] = (),
         webhook: str = "",
+        calls: bool = True,
     ) -> str:
         """A message of a person or of another bot; its id. `@kotae` and `<@BOT>` mention the bot.
 
-        `reply`: to this message; `thread`: in the thread of this message or of this id; `webhook`: the id of the
-        webhook that writes under this name."""
+        `reply`: to this message; not `calls`: its author has switched the mention off that a reply has; `thread`: in
+        the thread of this message or of this id; `webhook`: the id of the webhook that writes under this name."""
         place, author = self.place(thread or channel), self.person(user)
         if place.kind == DM and not self.world.have_met(*place.people):
             raise ValueError("they are in no server together")
@@ -226,7 +227,8 @@ class FakeDiscord:
         if reply:
             reference = {"type": 0, "channel_id": place.id, "message_id": self.message(reply).id}
             reference |= {"guild_id": place.guild} if place.guild else {}
-        made = self._write(place, author, text, files, type=19 if reply else 0, reference=reference, webhook=webhook)
+        kind = 19 if reply else 0
+        made = self._write(place, author, text, files, calls=calls, type=kind, reference=reference, webhook=webhook)
         self.tell.posted(made)
         return made.id
 
@@ -240,10 +242,12 @@ class FakeDiscord:
         self.tell.posted(made)
         return made.id
 
-    def _write(self, place: Channel, author: User, text: str, files: Sequence[File] = (), **more: Any) -> Message:
+    def _write(
+        self, place: Channel, author: User, text: str, files: Sequence[File] = (), *, calls: bool = True, **more: Any
+    ) -> Message:
         written = self._typed(text)
         reference = more.get("reference")
-        replied = self.message(reference["message_id"]).author if reference else ""
+        replied = self.message(reference["message_id"]).author if reference and calls else ""
         pings = self.world.pinged(author.id, place, written, [], allowed=None, replied=replied)
         kept = [each.id for each in files]
         return self.world.post(place.id, author.id, content=written, pings=pings, files=kept, **more)

@@ -284,6 +284,31 @@ async def test_the_role_of_the_bot_addresses_it_and_a_reply_to_an_answer_does(tm
         await discord.wait_for(lambda: len(finals(discord, asked)) == 2)
 
 
+async def test_without_the_intent_who_calls_the_bot_by_its_role_hears_that_it_was_not_read(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False, intents=0, copies=2) as discord, bot(discord, tmp_path) as here:
+        discord.world.guilds[GUILD].roles[GUILD].permissions |= 1 << 17
+        role = next(each.id for each in discord.world.guilds[GUILD].roles.values() if each.bot_id)
+        for author in ("ann", "ben"):
+            asked = await discord.says("general", author, f"<@&{role}> How long do refunds take?")
+            (told,) = await discord.wait_for(lambda: [one for one in discord.replies(asked) if "role" in one.shown])  # noqa: B023
+            await discord.edits(asked, f"<@&{role}> How long do refunds take, please?")
+            await discord.wait_for_idle()
+            assert "mention me myself" in told.shown and not told.pings
+            assert discord.replies(asked) == [told] and not here.player.asks
+
+
+async def test_a_reply_without_a_mention_goes_on_where_it_is_to_the_bot(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        (answer,) = await discord.wait_for(answered(discord, asked))
+        thanks = await discord.says("general", "ann", "Thanks!", thread=asked)
+        await discord.says("general", "ann", "I told you so.", reply=thanks, calls=False, thread=asked)
+        await discord.wait_for_idle()
+        await discord.says("general", "ann", "And abroad?", reply=answer.id, calls=False, thread=asked)
+        await discord.wait_for(lambda: len(finals(discord, asked)) == 2)
+        assert [ask.question for ask in here.player.asks] == ["How long do refunds take?", "And abroad?"]
+
+
 async def test_a_role_that_is_called_in_front_of_a_question_is_not_what_it_asks(tmp_path: Path) -> None:
     async with FakeDiscord() as discord:
         role = discord.world.add_role("HR Team").id
@@ -398,6 +423,17 @@ async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(ho
         other = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, other))
         assert not finals(discord, asked, "Late.") and not await here.bot.turns.unfinished("discord")
+
+
+async def test_a_question_that_was_for_the_bot_before_goes_with_its_answer(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path):
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(answered(discord, asked))
+        await discord.edits(asked, "Never mind.")
+        await discord.wait_for_idle()
+        assert finals(discord, asked)
+        await discord.deletes(asked)
+        await discord.wait_for(lambda: not discord.thread(asked))
 
 
 # -- what goes wrong --------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from bot.types import Place, Post
 from tests.adapters.acting import until
 from tests.adapters.discord.service import Service, bot
 from tests.fakes.discord_fake import GENERAL, GUILD, FakeDiscord
+from tests.fakes.discord_gate import error
 from tests.fakes.discord_world import Message
 
 
@@ -50,6 +51,18 @@ async def answered(discord: FakeDiscord, home: Path) -> AsyncIterator[Answer]:
         post = await until(placed, lambda found: found is not None)
         assert post is not None
         yield Answer(here, message, post.about)
+
+
+@pytest.mark.parametrize("label", ["Helpful", "Not helpful"])
+async def test_a_vote_that_cannot_be_acknowledged_to_its_author_alone_is_shown_to_nobody(
+    label: str, tmp_path: Path
+) -> None:
+    async with FakeDiscord(limits=False) as discord, answered(discord, tmp_path) as answer:
+        discord.fail("POST /interactions/{id}/{token}/callback", error(10062))
+        await discord.presses("ann", answer.message.id, label)
+        await answer.has(f"ann {'up' if label == 'Helpful' else 'down'}")
+        await discord.wait_for_idle()
+        assert len(discord.thread(answer.message.channel)) == 2 and not discord.posted("general")
 
 
 async def test_a_button_is_a_vote_that_can_be_changed_and_each_person_has_one(tmp_path: Path) -> None:
