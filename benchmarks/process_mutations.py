@@ -385,6 +385,21 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ("tests/bot/store/test_link.py::test_what_was_cut_in_its_commit_is_not_done_once_more",),
     ),
     (
+        "Processes: an answer that its platform did not take for minutes is given later",
+        "bot/store/withdrawal.py",
+        ("(ended if due else ended.where(posted(turn)))", "ended.where(posted(turn))"),
+        ("tests/bot/turns/test_turns_trouble.py::test_an_answer_that_its_platform_takes_again_is_shown",),
+    ),
+    (
+        "Processes: an answer that its platform never takes is given up",
+        "bot/store/turns.py",
+        ("if stands or waited < PATIENCE:", "if True:"),
+        (
+            "tests/bot/turns/test_turns_trouble.py::"
+            "test_an_answer_that_its_platform_does_not_take_is_given_later_and_at_last_given_up",
+        ),
+    ),
+    (
         "Processes: an answer that was committed unheard is no failure",
         "bot/store/turns.py",
         ("            if not await self._is_kept(ended):\n", "            if True:\n"),

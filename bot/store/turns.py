@@ -42,6 +42,8 @@ from retrieval.text import normalise
 State = Literal["waiting", "running", "answered", "done"]
 Thread = tuple[str, str, str, str]  # platform, workspace, channel, thread
 
+SOON, PATIENCE = timedelta(minutes=2), timedelta(days=1)  # a platform may be away for hours
+LATER = timedelta(hours=1)  # by which Discord counts the edits of old messages
 BESIDE = timedelta(minutes=1)  # for which the end of a showing may wait for the database, while the answer changes
 AT_ONCE = 100  # answers that wait to be put in order
 SIDE_BY_SIDE = 20  # answers that a process shows again at a time
@@ -240,10 +242,18 @@ class TurnStore:
         """Take documents (names by id) out of an answer, its trace and its steps: they went before it was stored."""
         await change(self._engine, lambda db: withdraw_from(db, [turn], documents, now))
 
-    async def show_later(self, turn: str, *, at: datetime) -> None:
-        """Its answer stands in its thread as it was before, and could not be put in order there: again then."""
-        later = update(answers).where(answers.c.turn == turn, posted(turn)).values(show_at=at)
-        await execute(self._engine, later)
+    async def show_later(self, turn: str, *, now: datetime) -> None:
+        """Its platform does not take its answer, or what is to be changed of it: again after as long as it has waited.
+        What stands nowhere yet is given up once PATIENCE is over."""
+
+        def put_off(db: Connection) -> None:
+            finished, stands = db.execute(select(turns.c.finished_at, posted(turn)).where(turns.c.id == turn)).one()
+            waited = now - (finished or now)
+            if stands or waited < PATIENCE:
+                later = update(answers).where(answers.c.turn == turn)
+                db.execute(later.values(show_at=now + min(max(waited, SOON), LATER)))
+
+        await change(self._engine, put_off)
 
     async def show_due(self, now: datetime) -> None:
         """Answers that their platform would not take yet are shown again."""
@@ -256,7 +266,7 @@ class TurnStore:
             hold_turns(db, due)
             db.execute(update(answers).where(answers.c.turn.in_(due)).values(show_at=None))
             for turn in due:
-                show_again(db, turn, now)
+                show_again(db, turn, now, due=True)
 
         await change(self._engine, show)
 

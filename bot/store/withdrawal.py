@@ -164,12 +164,14 @@ def rewrite(db: Connection, turn: str, answer: Answered, now: datetime) -> None:
     show_again(db, turn, now)
 
 
-def show_again(db: Connection, turn: str, now: datetime) -> None:
-    """One that is being shown at this moment is shown once more afterwards (`TurnStore.shown`)."""
+def show_again(db: Connection, turn: str, now: datetime, *, due: bool = False) -> None:
+    """One that is being shown at this moment is shown once more afterwards (`TurnStore.shown`). `due`: it was put off,
+    maybe before anything of it was posted."""
     showing = exists().where(turns.c.id == turn, turns.c.state == "answered")
     db.execute(update(answers).where(answers.c.turn == turn, showing).values(show_at=now))
     again = {"state": "answered", "owner": None, "lease_until": now, "attempts": 0}
-    db.execute(update(turns).where(turns.c.id == turn, turns.c.state == "done", posted(turn)).values(again))
+    ended = update(turns).where(turns.c.id == turn, turns.c.state == "done")
+    db.execute((ended if due else ended.where(posted(turn))).values(again))
 
 
 def posted(turn: Any) -> ColumnElement[bool]:

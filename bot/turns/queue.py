@@ -25,8 +25,6 @@ log = logging.getLogger(__name__)
 
 QUEUE = 5
 LEASE = timedelta(seconds=15)
-# For an edit that a platform does not take: Discord counts those of old messages by the hour.
-LATER = timedelta(hours=1)
 POLL_SECONDS = 0.5
 
 Clock = Callable[[], datetime]
@@ -163,9 +161,9 @@ class TurnQueue:
         self._let_go(claimed)
 
     async def show_later(self, claimed: Claimed) -> None:
-        """An answer that was posted cannot be put in order now: it waits, and nothing is posted in its place. Raises
-        StoreError."""
-        await self._rows.show_later(claimed.id, at=self._clock() + LATER)
+        """Its platform does not take an answer now, or what is to be changed of it: it waits, and nothing is posted in
+        its place. Raises StoreError."""
+        await self._rows.show_later(claimed.id, now=self._clock())
 
     async def release(self, claimed: Claimed) -> None:
         """Give a turn back without its answer having been shown; `unfinished` finds it. Never raises."""
@@ -180,7 +178,7 @@ class TurnQueue:
 
     async def unfinished(self, platform: str) -> list[Incoming]:
         """Questions of a platform that were claimed and never answered, because a process or a reply ended, and those
-        whose answer is to be put in order by now (`show_later`).
+        whose answer is to be shown or put in order by now (`show_later`).
 
         To be handed to `Turns.reply` at start and every few seconds: a dead process's lease passes only after 15 s.
         """

@@ -400,7 +400,7 @@ class Turns:
                         yield shown
                 else:
                     await self._inbox.show_later(claimed)
-                    await self._inbox.shown(claimed)  # it cannot be posted where it belongs
+                    await self._inbox.shown(claimed)  # it cannot be posted where it belongs now
                 return
         looking = asyncio.ensure_future(self._history(claimed.message, before=claimed.sequence))
         try:

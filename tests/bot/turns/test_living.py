@@ -18,6 +18,7 @@ from bot.sources.sources import NewSource
 from bot.store.changed_documents import ChangedDocuments
 from bot.store.engine import rows, write
 from bot.store.schema import answers, changed_documents, notices, turns
+from bot.store.turns import BESIDE
 from bot.texts import changes_text
 from bot.turns.living import LivingAnswers
 from bot.types import Audience, Incoming, Place, Post, Upload
@@ -73,7 +74,7 @@ class Living:
         return bool(row.state == "done")
 
     async def put_off(self, turn: str) -> None:
-        """Its platform does not take the answer as it is kept, until an hour has passed."""
+        """Its platform does not take the answer as it is kept, until a while has passed."""
         for _ in range(5):  # whoever serves the platform gives up each time
             (message,) = await self.app.bot.turns.unfinished("slack")
             events = self.app.bot.turns.reply(message)
@@ -81,8 +82,8 @@ class Living:
                 break
             await events.aclose()
         assert await self.app.bot.turns.unfinished("slack") == [] and await self.shown(turn)
-        async with write(self.app.data.engine) as db:  # an hour later
-            waits = answers.c.show_at > datetime.now(UTC) + timedelta(minutes=50)
+        async with write(self.app.data.engine) as db:  # which it has now
+            waits = answers.c.show_at > datetime.now(UTC) + BESIDE
             assert (await db.execute(update(answers).where(waits).values(show_at=datetime.now(UTC)))).rowcount == 1
 
 

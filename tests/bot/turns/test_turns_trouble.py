@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ from bot.errors import SettingsError, StoreError
 from bot.store.conversations import Conversations
 from bot.store.engine import connect, read
 from bot.store.schema import turns as turn_table
-from bot.store.turns import TurnStore
+from bot.store.turns import LATER, PATIENCE, SOON, TurnStore
 from bot.store.unanswered import UnansweredQuestions
 from bot.turns.queue import LEASE, QUEUE, TurnQueue
 from bot.turns.turns import GRACE_SECONDS, TRIES
@@ -176,13 +177,42 @@ async def test_an_answer_that_could_not_be_posted_is_given_again_without_thinkin
     assert await bot.turns.unfinished("slack") == []
 
 
-async def test_an_answer_that_can_never_be_posted_is_given_up(start: Start) -> None:
+async def test_an_answer_that_its_platform_does_not_take_is_given_later_and_at_last_given_up(
+    start: Start, clock: Clock
+) -> None:
+    bot, asked = start(says(ANSWER)), clock.now
+
+    async def refuse() -> None:
+        for _ in range(2 * TRIES):
+            async with aclosing(bot.turns.reply(question())) as events:
+                assert await anext(events) == ANSWER
+        assert await bot.ask(question()) == []
+
+    waits: list[timedelta] = []
+    while clock.now - asked < 2 * PATIENCE:
+        await refuse()
+        begun = clock.now
+        while not (left := await bot.turns.unfinished("slack")) and clock.now - begun < LATER:
+            clock.now += SOON / 4
+        if not left:
+            break
+        waits.append(clock.now - begun)
+    assert waits[0] == SOON and waits == sorted(waits) and waits[-1] == LATER
+    assert PATIENCE < clock.now - asked < PATIENCE + 3 * LATER
+    assert [state for state, _ in await bot.states()] == ["done"] and len(bot.agent.asks) == 1
+
+
+async def test_an_answer_that_its_platform_takes_again_is_shown(start: Start, clock: Clock) -> None:
     bot = start(says(ANSWER))
     for _ in range(2 * TRIES):
         async with aclosing(bot.turns.reply(question())) as events:
             assert await anext(events) == ANSWER
-    assert await bot.ask(question()) == []
-    assert [state for state, _ in await bot.states()] == ["done"]
+    assert await bot.ask(question()) == [] == await bot.turns.unfinished("slack")
+    clock.now += SOON
+    (message,) = await bot.turns.unfinished("slack")
+    assert await bot.ask(message) == [ANSWER]
+    clock.now += PATIENCE
+    assert await bot.turns.unfinished("slack") == [] and len(bot.agent.asks) == 1
 
 
 async def test_a_turn_that_ends_its_process_twice_ends_in_an_apology(start: Start, clock: Clock) -> None:
