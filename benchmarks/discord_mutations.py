@@ -300,6 +300,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/transport/test_registration.py",),
     ),
     (
+        "Discord: what nobody heard is asked for again where Discord gives none",
+        "adapters/discord/catch_up.py",
+        ("        if not left or wait is None:\n", "        if True:\n"),
+        (
+            f"{DISCORD}/test_recovery.py::"
+            "test_what_was_said_meanwhile_is_read_later_where_discord_gives_none_at_first",
+        ),
+    ),
+    (
         "Discord: what nobody heard beside a stage",
         "adapters/discord/catch_up.py",
         ("*guild.stage_channels, ", ""),

@@ -323,7 +323,7 @@ class _Events:
 
     async def catch_up(self, shard: int) -> None:
         """Take what was said while nobody heard this shard; what is taken already stays as it is."""
-        for message in await missed(self._context, shard):
+        async for message in missed(self._context, shard):
             self._context.tasks.start(self._message(message), "discord-missed")
 
     async def _stir(self, channel: int, message: int | None = None, where: Spot | None = None) -> None:

@@ -4,42 +4,65 @@ is looked up.
 Source: product.md §1 (never silent, also after a restart); reliability.md R5 and R32.
 """
 
+import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import discord
 
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import DIRECT, PLATFORM, reads
+from adapters.discord.transport.errors import UnreachableError
 from adapters.port import PostError
 from bot.errors import StoreError
+from bot.waiting import Sleep
 
 log = logging.getLogger(__name__)
 
 SECONDS = 900.0  # after which nobody waits for an answer any more
 CHANNELS, MESSAGES = 100, 100  # that are looked through; messages of each
+AGAIN = (15.0, 45.0, 120.0, 300.0)  # seconds until what could not be read is asked for again
 DIRECT_ONES = 50  # of the channels: direct conversations, of which nothing says beforehand whether they have news
 
 Spoken = discord.TextChannel | discord.VoiceChannel | discord.StageChannel | discord.Thread
 Read = Spoken | discord.PartialMessageable
 
 
-async def missed(context: DiscordContext, shard: int) -> list[discord.Message]:
+async def missed(
+    context: DiscordContext, shard: int, *, sleep: Sleep = asyncio.sleep
+) -> AsyncGenerator[discord.Message, None]:
     """Recent messages of a shard's servers, and of direct conversations with the first one, oldest first: what was
-    heard is among it. Never raises."""
+    heard is among it. Where Discord gives none they are asked for again, for minutes. Never raises."""
     since = discord.Object(discord.utils.time_snowflake(datetime.now(UTC) - timedelta(seconds=SECONDS)))
-    found: list[discord.Message] = []
     channels = sorted(_spoken_in(context.client, shard, since.id), key=lambda one: -(one.last_message_id or 0))
     threads = [one for one in channels if isinstance(one, discord.Thread)]  # our own answers make many: they come last
     others = [one for one in channels if not isinstance(one, discord.Thread)]
     read: list[Read] = [*others, *([] if shard else await _direct(context)), *threads]
-    for channel in read[:CHANNELS]:
+    left = read[:CHANNELS]
+    for wait in (*AGAIN, None):
+        found, left = await _read(context, left, since)
+        for message in sorted(found, key=lambda one: one.id):
+            yield message
+        if not left or wait is None:
+            return
+        await sleep(wait)
+
+
+async def _read(
+    context: DiscordContext, channels: Sequence[Read], since: discord.Object
+) -> tuple[list[discord.Message], list[Read]]:
+    """Their messages, and the channels that could not be read for now."""
+    found: list[discord.Message] = []
+    left: list[Read] = []
+    for channel in channels:
         try:
             found += await context.rest.call("read", str(channel.id), lambda: _newest(channel, since))  # noqa: B023
         except PostError as error:
             log.info("what was said meanwhile could not be read: %s", error)
-    return sorted(found, key=lambda one: one.id)
+            if isinstance(error, UnreachableError):
+                left.append(channel)
+    return found, left
 
 
 async def _direct(context: DiscordContext) -> list[discord.PartialMessageable]:

@@ -1,15 +1,18 @@
 """What a bot that runs takes up by itself, without being restarted: what is due to be said, and what others left
 undone."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from adapters.discord.catch_up import DIRECT_ONES, missed
+from adapters.discord.catch_up import AGAIN, DIRECT_ONES, missed
+from adapters.discord.transport.api import DiscordApi
 from adapters.runner import digest_target
 from bot.types import Actor, AnswerGiven, Audience, Card, CardRow, FileRef, Incoming, IngestionRequest, Place, Post
 from bot.unanswered.digest_card import offers
@@ -18,7 +21,7 @@ from tests.adapters.acting import Act, answers, misses, until
 from tests.adapters.discord.service import Service, bot
 from tests.bot.library import opened
 from tests.fakes.discord_fake import ANN, GENERAL, GUILD, OWNER, FakeDiscord
-from tests.fakes.discord_gate import status
+from tests.fakes.discord_gate import CUT_BEFORE, status
 from tests.fakes.discord_world import STAGE, Message
 
 HERE = Place("discord", GUILD, GENERAL)
@@ -205,6 +208,27 @@ async def test_what_was_asked_in_direct_messages_meanwhile_is_answered_once(
             assert not [one for one in caplog.records if one.levelno > logging.INFO]
 
 
+async def test_what_was_said_meanwhile_is_read_later_where_discord_gives_none_at_first(tmp_path: Path) -> None:
+    waits: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waits.append(seconds)
+
+    async def at_once(seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
+        asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+        await discord.wait_for(lambda: discord.replies(asked))
+        await discord.wait_for_idle()
+        context = here.adapter._context
+        assert context is not None
+        context = replace(context, rest=DiscordApi(context.client, sleep=at_once))
+        discord.fail(READ, CUT_BEFORE, where=lambda _: not waits)
+        found = [str(one.id) async for one in missed(context, 0, sleep=pause)]
+        assert asked in found and len(found) == len(set(found)) and waits == [AGAIN[0]]
+
+
 async def test_direct_conversations_leave_room_for_servers_and_are_not_all_looked_into(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
         people = [discord.world.add_user(f"p{number}").name for number in range(DIRECT_ONES + 2)]
@@ -216,6 +240,6 @@ async def test_direct_conversations_leave_room_for_servers_and_are_not_all_looke
         await discord.wait_for_idle()
         since = len(discord.journal.entries)
         assert here.adapter._context is not None
-        assert asked in [str(one.id) for one in await missed(here.adapter._context, 0)]
+        assert asked in [str(one.id) async for one in missed(here.adapter._context, 0)]
         read = [each.params["channel"] for each in discord.journal.entries[since:] if each.route == READ]
         assert read == [GENERAL, *(discord.dm(user) for user in people[:1:-1]), asked]
