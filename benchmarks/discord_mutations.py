@@ -309,6 +309,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "Discord: commands that did not reach it are told again",
+        "adapters/discord/adapter.py",
+        ("                if wait is None or not isinstance(translated(", "                if True or not isinstance(translated("),
+        (
+            f"{DISCORD}/transport/test_registration.py::"
+            "test_commands_that_did_not_reach_discord_are_told_again",
+        ),
+    ),
+    (
         "Discord: what nobody heard beside a stage",
         "adapters/discord/catch_up.py",
         ("*guild.stage_channels, ", ""),

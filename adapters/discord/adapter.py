@@ -43,7 +43,7 @@ from adapters.discord.thread_context import ThreadContext
 from adapters.discord.transport import registration
 from adapters.discord.transport.api import DiscordApi, Mark
 from adapters.discord.transport.channel_history import DiscordHistory
-from adapters.discord.transport.errors import NETWORK
+from adapters.discord.transport.errors import NETWORK, UnreachableError, translated
 from adapters.discord.transport.forum_tags import post_of
 from adapters.discord.transport.gateway import (
     Client,
@@ -91,6 +91,7 @@ _ROLE = Text(
     "ロールではなく、私自身をメンションしてください。管理者が Message Content Intent を有効にすると、"
     "ロールへのメンションにもお答えできます。",
 )
+TELL_WAITS = (1.0, 10.0, 60.0, 300.0)  # seconds between tries to tell Discord the commands
 STORE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # seconds between tries to claim a question, until its author is told
 
 
@@ -222,10 +223,15 @@ class DiscordAdapter:
         self.who = f"@{client.user.name if client.user else PLATFORM}{where}"
         self.ready.set()
         await until_stored(partial(_remember, context))
-        try:
-            await registration.publish(client)
-        except (discord.DiscordException, *NETWORK) as error:
-            log.warning("the commands could not be told to Discord: %s", error)
+        for wait in (*TELL_WAITS, None):
+            try:
+                await registration.publish(client)
+                break
+            except (discord.DiscordException, *NETWORK) as error:
+                log.warning("the commands could not be told to Discord: %s", error)
+                if wait is None or not isinstance(translated("commands", error), UnreachableError):
+                    break
+            await asyncio.sleep(wait)
 
     async def find(self, recipient: str) -> Recipient:
         """A channel by its id or name, or a member by `@` and the id. Raises LookupError when the bot cannot post

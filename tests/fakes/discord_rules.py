@@ -223,13 +223,32 @@ def _select(where: str, select: Json, *, modal: bool = False) -> Iterator[Proble
     if modal and select.get("disabled"):
         yield f"{where}.disabled", "COMPONENT_DISABLED_IN_MODAL", "Modals cannot have disabled components"
     options = select.get("options") or []
+    least, most = _range(select)
     if select["type"] == SELECT:
         yield from _options(where, options, 1, 25)
-    least, most = _range(select)
+        yield from _chosen(where, options, most)
     if not 0 <= least <= 25 or not 1 <= most <= 25 or least > most:
         yield f"{where}.max_values", "BASE_TYPE_BAD_VALUE", "min_values and max_values must be in order and at most 25."
     if modal and select.get("required", True) and least < 1:
         yield f"{where}.min_values", "BASE_TYPE_MIN", "Must be at least 1 when required."
+
+
+def _chosen(where: str, options: list[Json], most: int) -> Iterator[Problem]:
+    """Source: components/reference: what is chosen to begin with is in range, and so is the range."""
+    if most > len(options):
+        yield f"{where}.max_values", "BASE_TYPE_MAX", f"Must be at most {len(options)}, the number of options."
+    if sum(bool(each.get("default")) for each in options) > most:
+        yield f"{where}.options", "SELECT_COMPONENT_TOO_MANY_DEFAULTS", f"At most {most} can be chosen"
+
+
+def _group(where: str, group: Json) -> Iterator[Problem]:
+    """Radio buttons, of which one is chosen, and checkboxes, of which all may be."""
+    options, boxes = group.get("options") or [], group["type"] == CHECKBOXES
+    least, most = _range({"max_values": len(options) if boxes else 1} | group)
+    yield from _options(where, options, 1 if boxes else 2, 10)
+    yield from _chosen(where, options, most)
+    if not 0 <= least <= most or (group.get("required", True) and least < 1):
+        yield f"{where}.min_values", "BASE_TYPE_BAD_VALUE", "min_values is at most max_values, and 1 where required."
 
 
 def _range(component: Json) -> tuple[int, int]:
@@ -344,8 +363,8 @@ def _in_label(where: str, component: Json, without: Collection[str]) -> Iterator
     kind = component.get("type")
     checks: dict[int, Callable[[], Iterator[Problem]]] = {
         INPUT: lambda: _input(where, component, labelled=True),
-        RADIOS: lambda: _options(where, component.get("options") or [], 2, 10),
-        CHECKBOXES: lambda: _options(where, component.get("options") or [], 1, 10),
+        RADIOS: lambda: _group(where, component),
+        CHECKBOXES: lambda: _group(where, component),
         UPLOAD: lambda: _upload(where, component),
     }
     checks |= dict.fromkeys(SELECTS, lambda: _select(where, component, modal=True))

@@ -338,7 +338,8 @@ def test_what_may_be_a_modal() -> None:
     upload = {"type": 19, "custom_id": "u"}
     old = MODAL | {"components": [{"type": 1, "components": [words | {"label": "old"}]}]}
     rows = [{"type": 1, "components": [words | {"custom_id": str(number), "label": "l"}]} for number in range(6)]
-    for body in (old, labelled(words), labelled(upload)):
+    chosen = [{"label": each, "value": each, "default": True} for each in "12"]
+    for body in (old, labelled(words), labelled(upload), labelled({"type": 22, "custom_id": "c", "options": chosen})):
         rules.check_modal(body)
     rules.check_modal(old, without={"modal_components"})
     bad = [
@@ -354,6 +355,11 @@ def test_what_may_be_a_modal() -> None:
         labelled({"type": 2, "style": 1, "label": "x", "custom_id": "b"}),
         labelled({"type": 21, "custom_id": "r", "options": [{"label": "1", "value": "1"}]}),
         labelled({"type": 3, "custom_id": "s", "options": [{"label": "1", "value": "1"}], "min_values": 0}),
+        labelled({"type": 3, "custom_id": "s", "options": [{"label": "1", "value": "1"}], "max_values": 2}),
+        labelled({"type": 3, "custom_id": "s", "options": chosen}),
+        labelled({"type": 21, "custom_id": "r", "options": chosen}),
+        labelled({"type": 22, "custom_id": "c", "options": chosen, "max_values": 1}),
+        labelled({"type": 22, "custom_id": "c", "options": chosen, "min_values": 0}),
         labelled(upload | {"max_values": 11}),
     ]
     lacking = [(labelled(words), "modal_components"), (labelled(upload), "file_upload")]

@@ -6,11 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from adapters.discord.transport.registration import publish
 from tests.adapters.discord.gesturing import gesturing
 from tests.adapters.discord.service import bot
 from tests.fakes.discord_client import call
 from tests.fakes.discord_fake import FakeDiscord
+from tests.fakes.discord_gate import Fault, error, status
 
 Json = dict[str, Any]
 GET, PUT = (f"{method} /applications/{{app}}/commands" for method in ("GET", "PUT"))
@@ -70,3 +73,15 @@ async def test_commands_that_differ_in_anything_people_see_are_told_again(tmp_pa
         await call(fake, "DELETE", f"{path}/{gone}")
         assert (await told_again(), await told_again()) == (1, 0)
         assert len(fake.app.commands) == 15
+
+
+@pytest.mark.parametrize(("fault", "tries"), [(status(503), 2), (error(30034), 1)], ids=["lost", "refused"])
+async def test_commands_that_did_not_reach_discord_are_told_again(fault: Fault, tries: int, tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake:
+        fake.fail(PUT, fault, calls=[1])
+        async with bot(fake, tmp_path) as here:
+            asked = await fake.says("general", "ann", "@kotae How long do refunds take?")
+            await fake.wait_for(lambda: fake.replies(asked))
+            await fake.wait_for(lambda: len(fake.journal.calls(PUT)) == tries)
+            await fake.wait_for(lambda: len(fake.app.commands) == (15 if tries > 1 else 0))
+            assert here.adapter.connected
