@@ -140,7 +140,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: what was asked while nobody heard it",
         "adapters/discord/adapter.py",
-        ("        for message in await missed(self._context, shard):\n", "        for message in ():\n"),
+        ("        async for message in missed(self._context, shard):\n", "        for message in ():\n"),
         (f"{DISCORD}/test_recovery.py::{_MISSED}",),
     ),
     (

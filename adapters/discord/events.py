@@ -231,7 +231,7 @@ def withheld(message: discord.Message) -> bool:
 
 
 def _to_nobody_else(message: discord.Message, me: int) -> bool:
-    """It mentions nobody, and replies to nobody but the bot."""
+    """Whether a message mentions nobody, and replies to nobody but the bot."""
     if message.mentions or message.role_mentions or message.mention_everyone:
         return False
     to = message.reference.resolved if message.reference else None
