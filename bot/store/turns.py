@@ -247,9 +247,11 @@ class TurnStore:
         What stands nowhere yet is given up once PATIENCE is over."""
 
         def put_off(db: Connection) -> None:
-            finished, stands = db.execute(select(turns.c.finished_at, posted(turn)).where(turns.c.id == turn)).one()
-            waited = now - (finished or now)
-            if stands or waited < PATIENCE:
+            kept = db.execute(select(turns.c.finished_at, posted(turn)).where(turns.c.id == turn)).first()
+            if kept is None:  # deleted meanwhile
+                return
+            waited = now - (kept[0] or now)
+            if kept[1] or waited < PATIENCE:
                 later = update(answers).where(answers.c.turn == turn)
                 db.execute(later.values(show_at=now + min(max(waited, SOON), LATER)))
 
