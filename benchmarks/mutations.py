@@ -110,7 +110,7 @@ MUTATIONS = (
     Mutation(
         "a question's collections",
         "bot/app.py",
-        ("queries, allowed, chosen or within, written_by", "queries, allowed, chosen, written_by"),
+        ("(queries, allowed, chosen or within)", "(queries, allowed, chosen)"),
         ("tests/bot/test_app.py::test_only_the_chosen_collections_are_searched",),
     ),
     Mutation(
@@ -2042,10 +2042,28 @@ MUTATIONS = (
         ("tests/adapters/discord/test_digest.py::test_what_an_answer_closes_is_chosen_by_hand",),
     ),
     Mutation(
-        "withdrawal: a turn that is gone takes nobody's queries along",
+        "a search knows its turn",
+        "bot/app.py",
+        (", turn=claimed.id\n", "\n"),
+        ("tests/bot/test_app.py::test_a_question_that_is_taken_back_takes_its_own_searches_with_it_alone",),
+    ),
+    Mutation(
+        "nobody else's searches go with a question",
         "bot/store/searches.py",
-        ("        false(),\n", ""),
-        (f"{WITHDRAWN}::test_a_turn_that_is_gone_takes_nobodys_queries_along",),
+        ("delete(searches).where(searches.c.turn.in_([row.id for row in asked]))", "delete(searches)"),
+        ("tests/bot/test_app.py::test_a_question_that_is_taken_back_takes_its_own_searches_with_it_alone",),
+    ),
+    Mutation(
+        "what is measured after its question was taken back has no words",
+        "bot/store/searches.py",
+        (', turns.c.deleted_at.is_(None))', ')'),
+        (f"{WITHDRAWN}::test_what_is_measured_after_its_question_was_taken_back_has_no_words",),
+    ),
+    Mutation(
+        "of an earlier search nobody can give to a turn the words go",
+        "migrations/versions/0023_searches.py",
+        ('if len(running) == 1 else {"query": ""}', 'if running else {}'),
+        ("tests/bot/test_migrations.py::test_searches_of_earlier_versions_are_of_the_turn_that_ran_alone",),
     ),
     Mutation(
         "erasure: an id without a digit goes from what others wrote",

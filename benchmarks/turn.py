@@ -40,7 +40,7 @@ from bot.store.vector_stores import VectorStores
 from bot.turns.admission import Admission
 from bot.turns.queue import TurnQueue
 from bot.turns.turns import Turns
-from bot.types import Audience, Incoming, Place
+from bot.types import Audience, Claimed, Incoming, Place
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.ingest import Ingest
@@ -163,7 +163,7 @@ async def opened(
         inbox = TurnQueue(TurnStore(engine))
         stack.push_async_callback(inbox.close)
 
-        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Watched:
+        def make_agent(claimed: Claimed, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Watched:
             async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
                 return await knowledge.search(queries, allowed, chosen, min_relevance=0.0)
 
@@ -171,7 +171,7 @@ async def opened(
                 return await knowledge.readable(hits, allowed)
 
             agent = Agent(
-                make_model(message.text),
+                make_model(claimed.message.text),
                 timed(spent, "of which search", search),
                 still_readable=still_readable,
                 confident=CONFIDENT,

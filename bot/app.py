@@ -70,7 +70,7 @@ from bot.turns.queue import TurnQueue
 from bot.turns.selected_passages import AnswerFrom
 from bot.turns.trace import Trace, trace
 from bot.turns.turns import Answerer, Turns
-from bot.types import Actor, Attachment, Audience, Card, Incoming, Place, Upload, Verdict
+from bot.types import Actor, Attachment, Audience, Card, Claimed, Incoming, Place, Upload, Verdict
 from bot.unanswered.asking import Asking
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
@@ -494,14 +494,15 @@ async def running(
         def chosen_for(message: Incoming) -> tuple[str, ...] | None:
             return message.collections or settings.collections
 
-        def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
+        def make_agent(claimed: Claimed, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
+            message = claimed.message
             model = models(message.model or settings.model_id)
             within = None if chosen_for(message) is None else tuple(info.name for info in infos)
 
             async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
                 written_by: WrittenBy = "asker" if model is extractive else "model"
                 return await knowledge.search(
-                    queries, allowed, chosen or within, written_by=written_by, min_relevance=0.0
+                    *(queries, allowed, chosen or within), written_by=written_by, min_relevance=0.0, turn=claimed.id
                 )
 
             async def read(document_id: str, start: int) -> tuple[list[Passage], int | None]:

@@ -23,7 +23,7 @@ from bot.records import SHORT_ID, DocumentRow
 from bot.store.collections import Collections
 from bot.store.contents import address_of
 from bot.store.documents import Documents
-from bot.store.searches import Searches, failure
+from bot.store.searches import Measured, Searches, failure
 from bot.store.vector_stores import OvertakenError
 from bot.types import Upload, Verdict
 from bot.waiting import finished
@@ -109,7 +109,7 @@ class KnowledgeBase:
         self._kept = kept
         self._generations = snapshots
         self.stored = StoredDocuments(documents, collections, index, self._kept, self._generations)
-        self._measured: list[tuple[SearchMetrics, str]] = []  # and not written yet
+        self._measured: list[Measured] = []  # and not written yet
         self._measuring: asyncio.Task[None] | None = None
         self._changing: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
         self.withheld: Withheld | None = None  # what knows the channels sets it
@@ -418,9 +418,10 @@ class KnowledgeBase:
         limit: int | None = None,
         min_relevance: float | None = None,
         measured: bool = True,
+        turn: str | None = None,
     ) -> Found:
         """Search what these readers may read (`collections` None: in all, empty: in none) with one query or up to four
-        wordings of it, and keep the measurement, unless nobody asked for the search (`measured`).
+        wordings of it, and keep the measurement, unless nobody asked for the search (`measured`), as one of `turn`.
 
         A collection they cannot read has nothing for them: `check` names that people chose first. Raises RAGToolError
         when nothing could be searched.
@@ -435,10 +436,10 @@ class KnowledgeBase:
                     await self._require_passages()
             except RAGToolError as error:
                 if measured:
-                    self._measure(failure(" / ".join(queries), collections, type(error).__name__), readers)
+                    self._measure(failure(" / ".join(queries), collections, type(error).__name__), readers, turn)
                 raise
         if measured:
-            self._measure(found.metrics, readers)
+            self._measure(found.metrics, readers, turn)
         kept = await self._still_theirs((*found.hits, *found.rejected), readers)
         return replace(found, hits=tuple(filter(kept, found.hits)), rejected=tuple(filter(kept, found.rejected)))
 
@@ -474,9 +475,9 @@ class KnowledgeBase:
     async def _withheld(self, said: Collection[str], readers: Readers) -> frozenset[str]:
         return await self.withheld(said, readers) if said and self.withheld is not None else frozenset()
 
-    def _measure(self, metrics: SearchMetrics, readers: Readers) -> None:
+    def _measure(self, metrics: SearchMetrics, readers: Readers, turn: str | None) -> None:
         """No search waits for it: a commit that is safe from power cuts takes longer than the search."""
-        self._measured.append((metrics, _query_scope(readers)))
+        self._measured.append(Measured(metrics, _query_scope(readers), turn))
         if self._measuring is None or self._measuring.done():
             self._measuring = asyncio.create_task(self._keep_measurements())
 

@@ -188,10 +188,7 @@ class Erasure:
         for some in _portions(found, self._batch):
             await change(self._engine, partial(_unquote_all, questions=some, now=datetime.now(UTC)))
         asked = sum(
-            [
-                await change(self._engine, partial(forget_searches, asked=some))
-                for some in _portions(found, self._batch // 2)
-            ]
+            [await change(self._engine, partial(forget_searches, asked=some)) for some in _portions(found, self._batch)]
         )
         for some in _portions(found, self._batch):
             await change(self._engine, partial(_take_back, ids=[row.id for row in some]))

@@ -348,8 +348,10 @@ searches = Table(
     Column("scores", JSON, nullable=False),
     Column("error", Text, nullable=True),
     Column("scope", String(200), nullable=False),  # who may see the query's words
+    Column("turn", String(32), nullable=True),  # that searched; none: somebody did, by hand
     Column("at", Moment, nullable=False, default=lambda: datetime.now(UTC)),
     Index("ix_searches_at", "at"),
+    Index("ix_searches_turn", "turn"),
 )
 
 # A digest from the moment it is claimed, by the time it was due; the first row only says when digests began.

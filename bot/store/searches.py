@@ -1,18 +1,26 @@
 """Every search, measured: to list, export, sum up and clear."""
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, delete, false, or_, select, true, update
+from sqlalchemy import Connection, delete, select, true, update
 
 from bot.records import SearchTotals
 from bot.store.engine import Store, change, execute, rows, storable
-from bot.store.schema import searches
+from bot.store.schema import searches, turns
 from retrieval.types import EVERYONE, SearchMetrics
 
-_AROUND = timedelta(seconds=2)  # a search is measured a moment after its turn has asked for it
 _AT_ONCE = 500  # ids: a statement takes no more
+
+
+class Measured(NamedTuple):
+    """A measurement, the scope that may see its query's words, and the turn that searched; None: somebody did, by
+    hand."""
+
+    metrics: SearchMetrics
+    scope: str
+    turn: str | None = None
 
 
 def failure(query: str, collections: Sequence[str] | None, error: str) -> SearchMetrics:
@@ -23,8 +31,8 @@ def failure(query: str, collections: Sequence[str] | None, error: str) -> Search
 class Searches(Store):
     """SearchMetrics and who may see their queries. Source: seeds/3_agent_tools.md §4."""
 
-    async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
-        """Keep measurements, in one transaction; the scope beside each may see the query's words.
+    async def add(self, *measured: Measured) -> None:
+        """Keep measurements, in one transaction; without their words those of questions that were taken back meanwhile.
 
         A power cut may cost the last of them: no answer waits for the disk because of a statistic.
         """
@@ -39,11 +47,20 @@ class Searches(Store):
                 "scores": list(metrics.scores),
                 "error": metrics.error,
                 "scope": scope,
+                "turn": turn,
                 "at": metrics.timestamp,
             }
-            for metrics, scope in measured
+            for metrics, scope, turn in measured
         ]
-        await change(self._engine, lambda db: db.execute(_ADD, values), durable=False)
+        asked = {one.turn for one in measured if one.turn is not None}
+
+        def add(db: Connection) -> None:
+            there = select(turns.c.id).where(turns.c.id.in_(asked), turns.c.deleted_at.is_(None))
+            held = there.order_by(turns.c.sequence).with_for_update(read=True)
+            gone = asked.difference(db.scalars(held)) if asked else ()
+            db.execute(_ADD, [row | {"query": ""} if row["turn"] in gone else row for row in values])
+
+        await change(self._engine, add, durable=False)
 
     async def listed(
         self, scopes: Collection[str], *, since: datetime | None = None, limit: int | None = None
@@ -79,28 +96,18 @@ class Searches(Store):
 
 
 def forget_searches(db: Connection, asked: Sequence[Any]) -> int:
-    """A search does not know who asked; those made while one of these turns (rows) ran go, whoever else asked
-    meanwhile. How many they were."""
-    return db.execute(delete(searches).where(_during(asked))).rowcount
+    """The searches of these turns (rows) go; how many they were."""
+    return db.execute(delete(searches).where(searches.c.turn.in_([row.id for row in asked]))).rowcount
 
 
 def withdraw_queries(db: Connection, asked: Sequence[Any]) -> None:
-    """Of the searches made while one of these turns (rows) ran the words go, but for those of the questions: a model
-    may search for what it has read."""
-    made = db.execute(select(searches.c.id, searches.c.query).where(_during(asked), searches.c.query != "")).all()
-    read = [row.id for row in made if not any(row.query in one.text for one in asked)]
+    """The words of these turns' (rows) searches go, but for those of their questions: a model may search for what it
+    has read."""
+    texts = {row.id: row.text for row in asked}
+    theirs = select(searches.c.id, searches.c.turn, searches.c.query).where(searches.c.turn.in_(texts))
+    read = [row.id for row in db.execute(theirs.where(searches.c.query != "")) if row.query not in texts[row.turn]]
     for at in range(0, len(read), _AT_ONCE):
         db.execute(update(searches).where(searches.c.id.in_(read[at : at + _AT_ONCE])).values(query=""))
-
-
-def _during(asked: Sequence[Any]) -> ColumnElement[bool]:
-    return or_(
-        false(),
-        *(
-            searches.c.at.between(row.claimed_at - _AROUND, (row.finished_at or row.claimed_at) + _AROUND)
-            for row in asked
-        ),
-    )
 
 
 def percentile(ascending: Sequence[float], share: float) -> float | None:

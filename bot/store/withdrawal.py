@@ -98,7 +98,7 @@ def unquote(db: Connection, question: Row[Any], now: datetime) -> None:
     quotes = or_(*(traces.c.event.contains(json.dumps(end, ensure_ascii=False)[1:-1], autoescape=True) for end in ends))
     after = (turns.c[name] == getattr(question, name) for name in ("platform", "workspace", "channel", "thread"))
     quoting = exists().where(traces.c.turn == turns.c.id, quotes)
-    wanted = select(turns.c.id, turns.c.text, turns.c.claimed_at, turns.c.finished_at)
+    wanted = select(turns.c.id, turns.c.text)
     found = db.execute(wanted.where(*after, turns.c.sequence > question.sequence, quoting)).all()
     if found:
         later = [row.id for row in found]

@@ -52,7 +52,7 @@ class Answerer(Protocol):
     def run(self, ask: Ask) -> Events: ...
 
 
-MakeAgent = Callable[[Incoming, Readers, tuple[CollectionInfo, ...]], Answerer]
+MakeAgent = Callable[[Claimed, Readers, tuple[CollectionInfo, ...]], Answerer]
 """The agent for one question: its model and strategy, with tools bound to what these readers may read."""
 
 ListCollections = Callable[[Incoming, Readers], Awaitable[tuple[CollectionInfo, ...]]]
@@ -471,7 +471,7 @@ class Turns:
         """The agent for a question, and what it is asked."""
         allowed = readers(message.place, message.audience, message.thread)
         collections = await self._list_collections(message, allowed)
-        agent = self._make_agent(message, allowed, collections)
+        agent = self._make_agent(replace(turn.claimed, message=message), allowed, collections)
         turn.recording.began(message.strategy, [info.name for info in collections])
         return agent, Ask(
             question=message.text,

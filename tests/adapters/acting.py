@@ -30,7 +30,7 @@ from bot.store.turns import TurnStore
 from bot.turns.admission import AT_ONCE, Admission
 from bot.turns.queue import TurnQueue
 from bot.turns.turns import MakeAgent, Turns
-from bot.types import Incoming
+from bot.types import Claimed, Incoming
 from bot.unanswered.asking import Asking
 from bot.unanswered.corrections import ExpertAnswers
 from bot.unanswered.digest import Digest
@@ -95,8 +95,8 @@ class Player:
         self.messages: list[Incoming] = []
         self.readers: list[Readers] = []
 
-    def make(self, message: Incoming, allowed: Readers, collections: tuple[CollectionInfo, ...]) -> "Player":
-        self.messages.append(message)
+    def make(self, claimed: Claimed, allowed: Readers, collections: tuple[CollectionInfo, ...]) -> "Player":
+        self.messages.append(claimed.message)
         self.readers.append(allowed)
         return self
 

@@ -25,6 +25,7 @@ from bot.store.erasure import Erasure
 from bot.store.notifications import Notices, Telling
 from bot.store.schema import answers as answer_table
 from bot.store.schema import feedback, messages, posts, questions, searches, traces, turns
+from bot.store.searches import Measured
 from bot.store.vector_stores import VectorStores
 from bot.store.withdrawal import withdraw
 from bot.turns.living import LivingAnswers
@@ -195,16 +196,17 @@ async def test_a_deleted_question_goes_with_its_answer_and_all_that_is_known_of_
         await place.answered(other, "Other.")
         await place.votes_down(asked)
         await until(lambda: counts(it), lambda found: found["feedback"] == 1)
-        await it.data.searches.add(
-            (SearchMetrics("refunds", "", 1.0, 0, 0, 0.0, (), None, datetime.now(UTC)), "team")
-        )  # as the question's own search would be measured
+        (turn,) = await rows(it.data.engine, select(turns.c.id).where(turns.c.text.contains("refunds")))
+        for query, of in (("refunds", turn.id), ("by hand", None)):  # as the question's own search would be measured
+            search = SearchMetrics(query, "", 1.0, 0, 0, 0.0, (), None, datetime.now(UTC))
+            await it.data.searches.add(Measured(search, "team", of))
         await place.deletes(asked)
         await until(lambda: place.thread(asked), lambda said: not said)
         await place.quiet()
         assert await open_questions(it, place) == []
         found = await counts(it)
         assert (found["answers"], found["questions"], found["feedback"]) == (1, 0, 0)
-        assert await rows(it.data.engine, select(searches.c.query)) == []
+        assert [row.query for row in await rows(it.data.engine, select(searches.c.query))] == ["by hand"]
         left = {(row.text, row.author) for row in await rows(it.data.engine, select(turns.c.text, turns.c.author))}
         assert ("", "") in left and not any("refunds" in text for text, _ in left)
         assert "Other." in (await place.thread(other))[-1]

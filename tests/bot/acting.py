@@ -16,7 +16,7 @@ from bot.store.engine import read
 from bot.store.schema import turns as turn_table
 from bot.turns.queue import TurnQueue
 from bot.turns.turns import Turns
-from bot.types import Audience, Incoming, Place
+from bot.types import Audience, Claimed, Incoming, Place
 from retrieval.types import CollectionInfo, Hit, Passage, Readers
 
 HANDBOOK = CollectionInfo("handbook", "社内規程", ("ja",), 1, 3)
@@ -64,7 +64,7 @@ class Agent:
     asks: list[Ask] = field(default_factory=list)
     readers: list[Readers] = field(default_factory=list)
 
-    def make(self, message: Incoming, readers: Readers, collections: tuple[CollectionInfo, ...]) -> "Agent":
+    def make(self, claimed: Claimed, readers: Readers, collections: tuple[CollectionInfo, ...]) -> "Agent":
         self.readers.append(readers)
         return self
 

@@ -292,6 +292,20 @@ async def test_looking_at_what_was_missed_counts_as_nobody_s_search(tmp_path: Pa
         assert (await app.data.searches.totals()).searches == before > 0
 
 
+async def test_a_question_that_is_taken_back_takes_its_own_searches_with_it_alone(tmp_path: Path) -> None:
+    async with application(tmp_path) as app:
+        await app.knowledge.add(
+            Upload("harbour.md", b"# Harbour\n\nShips moor at pier seven.\n", "docs", TEAM, "U1"), "en"
+        )
+        private, other = asked("Where do ships moor?"), asked("Which pier is for ships?")
+        await asyncio.gather(answer(app, private), answer(app, other), app.knowledge.search("pier", app.readers))
+        await app.knowledge.close()
+        found = {one.query for one in await app.data.searches.listed(app.readers.scopes)}
+        assert await app.bot.turns.delete(private)
+        left = {one.query for one in await app.data.searches.listed(app.readers.scopes)}
+        assert found - left == {"Where do ships moor?"} and "pier" in left and len(left) >= 2
+
+
 # -- questions nobody waits for -------------------------------------------------------------------------------------
 
 

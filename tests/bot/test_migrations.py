@@ -52,7 +52,7 @@ from bot.store.rates import Rates
 from bot.store.retention_clock import RetentionClock
 from bot.store.schema import contents as kept
 from bot.store.schema import metadata
-from bot.store.searches import Searches
+from bot.store.searches import Measured, Searches
 from bot.store.signals import Signals
 from bot.store.tokens import ProgramTokens
 from bot.store.turns import TurnStore
@@ -71,7 +71,7 @@ from tests.disks import small_disk
 
 FILES = Path(__file__).parents[1] / "files"
 GOLDEN = sorted(FILES.glob("database-*.sql"))
-HEAD = "0022"
+HEAD = "0023"
 
 
 def url_of(file: Path) -> str:
@@ -206,6 +206,43 @@ def test_doubt_of_earlier_versions_stays_with_its_answers(released: Path) -> Non
     upgrade(url_of(released))
     with closing(sqlite3.connect(released)) as db:
         assert db.execute("SELECT turn FROM answers WHERE unsure").fetchall() == before != []
+
+
+def test_searches_of_earlier_versions_are_of_the_turn_that_ran_alone(tmp_path: Path) -> None:
+    file = restored(FILES / "database-0022.sql", tmp_path)
+    with closing(sqlite3.connect(file)) as db:
+        told = [column[1] for column in db.execute("PRAGMA table_info(turns)")]
+
+        def ran(turn: str, start: str, end: str) -> None:
+            new = {"id": "?", "claim": "?", "sequence": "sequence + ?", "claimed_at": "?", "finished_at": "?"}
+            values = ", ".join(new.get(name, name) for name in told)
+            given = {"id": turn, "claim": turn, "sequence": int(turn), "claimed_at": start, "finished_at": end}
+            insert = f"INSERT INTO turns SELECT {values} FROM turns WHERE id = ?"
+            db.execute(insert, (*(given[name] for name in told if name in new), "t" * 32))
+
+        def searched(query: str, at: str) -> None:
+            names = "collection, latency_ms, total_results, filtered_results, top_score, scores, scope"
+            db.execute(
+                f"INSERT INTO searches (query, at, {names}) SELECT ?, ?, {names} FROM searches LIMIT 1", (query, at)
+            )
+
+        ran("1", "2026-11-22 10:00:00.000000", "2026-11-22 10:00:20.000000")
+        ran("2", "2026-11-22 10:00:10.000000", "2026-11-22 10:00:30.000000")
+        db.execute("DELETE FROM searches WHERE id > (SELECT min(id) FROM searches)")
+        searched("of the first", "2026-11-22 10:00:05.000000")
+        searched("of either", "2026-11-22 10:00:15.000000")
+        searched("of the second", "2026-11-22 10:00:31.500000")
+        searched("by hand", "2026-11-22 11:00:00.000000")
+        db.execute("DELETE FROM searches WHERE id = (SELECT min(id) FROM searches)")
+        db.commit()
+    upgrade(url_of(file))
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("SELECT query, turn FROM searches ORDER BY at").fetchall() == [
+            ("of the first", "1"),
+            ("", None),
+            ("of the second", "2"),
+            ("by hand", None),
+        ]
 
 
 # -- a later revision, made for these tests -------------------------------------------------------------------------
@@ -445,7 +482,8 @@ async def fill(url: str) -> None:
     )
     await Documents(engine, "e5").commit(page, generation=1)
     await Documents(engine, "e5").commit(page.with_(markdown="m2"), generation=2)  # answers are to be checked
-    await Searches(engine).add((SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment), "team"))
+    search = SearchMetrics("経費", "handbook", 5.0, 9, 3, 0.8, (0.8,), None, moment)
+    await Searches(engine).add(Measured(search, "team", held.id))
     asks, (question, *_) = Asks(engine), await UnansweredQuestions(engine).of_turn(held.id)
     person = PersonAsk(held.id, question.id, "slack:U1", "slack:U4", "owner", message.place, moment, moment)
     assert await asks.add(person)

@@ -182,8 +182,8 @@ async def live(life: Life, make_adapter: MakeAdapter) -> None:
     doom = Doom(life)
     given = settings(Path(life.home), **life.where)
 
-    def make_agent(message: Incoming, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent:
-        return Agent(doom, message)
+    def make_agent(claimed: Claimed, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Agent:
+        return Agent(doom, claimed.message)
 
     async with process(given, make_agent, make_inbox=partial(DoomedInbox, doom), change=partial(doomed, doom)) as (
         _,

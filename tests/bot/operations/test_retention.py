@@ -58,7 +58,7 @@ from bot.store.schema import (
     searches,
     turns,
 )
-from bot.store.searches import Searches
+from bot.store.searches import Measured, Searches
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
 from bot.store.vector_stores import VectorStores
@@ -117,8 +117,9 @@ class Kept:
         log.close()
         return turn
 
-    async def searched(self, when: datetime, query: str) -> None:
-        await Searches(self.engine).add((SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when), TEAM))
+    async def searched(self, when: datetime, query: str, turn: str | None = None) -> None:
+        metrics = SearchMetrics(query, "handbook", 5.0, 9, 3, 0.8, (0.8,), None, when)
+        await Searches(self.engine).add(Measured(metrics, TEAM, turn))
 
     async def posted(self, when: datetime, about: str, text: str = "", **more: Any) -> None:
         data = {"row": {"text": text}, **more}
@@ -519,8 +520,8 @@ async def seeded(kept: Kept) -> dict[str, str]:
     await resolve(kept.engine, [(await UnansweredQuestions(kept.engine).open({TEAM})).questions[0].id], {TEAM})
     reported = await kept.asked(NEW + timedelta(hours=4))
     await votes.put(Feedback(reported, PERSON.id, "down", "wrong", "quokka", at=NEW), TEAM)
-    await kept.searched(NEW, "quokka sleep")
-    await kept.searched(NEW + timedelta(hours=5), "refunds")
+    await kept.searched(NEW, "quokka sleep", theirs)
+    await kept.searched(NEW, "refunds", named)
     await VectorStores(kept.engine).open("e5", 384, "t1")
     page = DocumentRow(
         "d" * 32, "handbook", TEAM, "refunds.md", "Refunds", None, "h", "m", 1, "en", PERSON.id, 1, NEW, NEW

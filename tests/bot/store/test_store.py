@@ -14,7 +14,7 @@ from bot.records import DocumentRow
 from bot.store.collections import Collections
 from bot.store.documents import Documents
 from bot.store.homes import Homes
-from bot.store.searches import Searches, failure, percentile
+from bot.store.searches import Measured, Searches, failure, percentile
 from bot.store.vector_stores import IndexRow, OvertakenError, VectorStores
 from retrieval.types import CollectionInfo, Readers, SearchMetrics
 
@@ -242,9 +242,9 @@ def metrics(query: str, latency: float = 5.0, minutes: int = 0, **changes: objec
 
 async def test_searches_are_listed_for_those_who_may_see_them(engine: AsyncEngine) -> None:
     searches = Searches(engine)
-    await searches.add((metrics("経費"), "team"))
-    await searches.add((metrics("秘密", minutes=1), PRIVATE))
-    await searches.add((metrics("休暇", minutes=2), "team"))
+    await searches.add(Measured(metrics("経費"), "team"))
+    await searches.add(Measured(metrics("秘密", minutes=1), PRIVATE))
+    await searches.add(Measured(metrics("休暇", minutes=2), "team"))
     assert await searches.listed(TEAM.scopes) == [metrics("休暇", minutes=2), metrics("経費")]
     assert [found.query for found in await searches.listed(MEMBERS.scopes, limit=2)] == ["休暇", "秘密"]
     assert [found.query for found in await searches.listed(TEAM.scopes, since=NOW + timedelta(seconds=1))] == ["休暇"]
@@ -255,9 +255,9 @@ async def test_searches_are_summed_up(engine: AsyncEngine) -> None:
     assert (await searches.totals()).p50_ms is None
     assert (await searches.totals()).failed == 0
     for latency in range(1, 101):
-        await searches.add((metrics("q", float(latency), minutes=latency), PRIVATE))
-    await searches.add((metrics("nothing", 50.0, filtered_results=0), "team"))
-    await searches.add((failure("broken", ("handbook", "faq"), "EmbeddingError"), "team"))
+        await searches.add(Measured(metrics("q", float(latency), minutes=latency), PRIVATE))
+    await searches.add(Measured(metrics("nothing", 50.0, filtered_results=0), "team"))
+    await searches.add(Measured(failure("broken", ("handbook", "faq"), "EmbeddingError"), "team"))
     found = await searches.totals()
     assert (found.searches, found.failed, found.empty) == (102, 1, 1)
     assert (found.p50_ms, found.p95_ms) == (50.0, 95.0)

@@ -20,7 +20,7 @@ from bot.store.engine import change, rows
 from bot.store.erasure import Erasure
 from bot.store.outbox import Outbox
 from bot.store.schema import sources, turns
-from bot.store.searches import Searches
+from bot.store.searches import Measured, Searches
 from bot.store.traces import Traces
 from bot.store.turns import Started, TurnStore
 from bot.store.vector_stores import VectorStores
@@ -137,13 +137,28 @@ async def test_a_forgotten_document_leaves_every_answer_and_those_that_were_post
 
 
 async def test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_counts(home: Home) -> None:
-    past = Searches(home.engine)
-    for query, at in (("When?", NOW), ("When? / after In May.", NOW), ("May", NOW - timedelta(hours=1))):
-        await past.add((SearchMetrics(query, "docs", 5.0, 9, 3, 0.8, (0.8,), None, at), TEAM))
-    await home.answered("1" * 32, GENERAL, "public")
+    past, turn = Searches(home.engine), "1" * 32
+    await home.answered(turn, GENERAL, "public")
+    for query, of in (("May, by hand", None), ("When? / after In May.", turn), ("When?", turn)):
+        measured = SearchMetrics(query, "docs", 5.0, 9, 3, 0.8, (0.8,), None, NOW)
+        await past.add(Measured(measured, TEAM, of))
     await home.forget(PLAN)
-    assert [one.query for one in await past.listed({TEAM})] == ["When?", "May"]
+    assert [one.query for one in await past.listed({TEAM})] == ["When?", "May, by hand"]
     assert (await past.totals()).searches == 3
+
+
+async def test_what_is_measured_after_its_question_was_taken_back_has_no_words(home: Home) -> None:
+    past, turn, other = Searches(home.engine), "1" * 32, "2" * 32
+    for one in (turn, other):
+        await home.answered(one, GENERAL, "public")
+    deleted = Incoming(GENERAL, turn, turn, "U1", "When?", Audience("public"))
+    assert await TurnStore(home.engine).delete(deleted, now=NOW)
+    measured = [
+        Measured(SearchMetrics(id, "docs", 5.0, 9, 3, 0.8, (0.8,), None, NOW), TEAM, id) for id in (turn, other)
+    ]
+    await past.add(*measured)
+    assert [one.query for one in await past.listed({TEAM})] == [other]
+    assert (await past.totals()).searches == 2
 
 
 @pytest.mark.parametrize("who", ["its asker", "an erasure"])
@@ -172,13 +187,6 @@ async def test_a_question_that_is_taken_back_leaves_the_steps_of_those_after_it_
     assert [post.data for turn in "23" for post in await outbox.of(turn)] == [{"placeholder": True}, {}]
     assert await home.text("2") == "7日です。"
     assert (await home.states())["2"] == "answered" and (await home.states())["3"] == "done"
-
-
-async def test_a_turn_that_is_gone_takes_nobodys_queries_along(home: Home) -> None:
-    measured = SearchMetrics("pier opening", "docs", 1.0, 3, 2, 0.5, (0.5,), None, NOW)
-    await Searches(home.engine).add((measured, TEAM))
-    await TurnStore(home.engine).withdraw("erased", {PLAN: "plan.md"}, NOW)
-    assert [one.query for one in await Searches(home.engine).listed({TEAM})] == ["pier opening"]
 
 
 async def test_a_question_without_words_can_be_taken_back(home: Home) -> None:

@@ -25,7 +25,7 @@ from bot.store.usage import _PACE, AskingPace, Spent, Usage
 from bot.turns.budget import Budget, BudgetLimits
 from bot.turns.queue import TurnQueue
 from bot.turns.turns import Answerer, Turns
-from bot.types import Incoming, Place
+from bot.types import Claimed, Incoming, Place
 from retrieval.types import CollectionInfo, Readers
 from tests.agent.models import gemini_calls
 from tests.agent.turning import Searches
@@ -251,7 +251,7 @@ class Bot:
         self.inbox = TurnQueue(TurnStore(engine), clock=clock)
         self._model = model
 
-        def make(message: Incoming, readers: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
+        def make(claimed: Claimed, readers: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
             rules = ScriptedModel(Reply(text=NO_ANSWER, cost=Cost()), name="extractive")
             return Agent(self.budget.model(self._model, calls=12), Searches(), fallback=rules)
 
