@@ -56,6 +56,7 @@ class Citation:
     title: str = ""  # what people call the page, or a pair's question; empty: as the document
     checked: str | None = None  # ISO day on which its source was last seen; None: it is followed, or has no source
     said_in: str = ""  # the channel (#general) where people said it; empty: it stands in a document
+    document_id: str = ""  # empty in what was kept before it was noted
 
     @property
     def name(self) -> str:
@@ -78,6 +79,12 @@ class PageChange:
     url: str | None = None
     removed: bool = False
     rested: str = ""  # the sentence that the statement rested on; not shown
+    document_id: str = ""  # as of a `Citation`
+
+
+def of_documents(one: Citation | PageChange, documents: Mapping[str, str]) -> bool:
+    """Whether it is of one of these documents (names by id)."""
+    return one.document_id in documents if one.document_id else one.document in documents.values()
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,8 @@ async def ask(app: Application, number: int, question: str, *, reworded: bool = 
     held = (await turns.claim({turn: message}, owner="replay", now=now, until=now + timedelta(hours=1)))[turn]
     await turns.start(held, owner="replay", now=now)
     text = f"{own} [1]" if own else f"The documents say:\n\n**{passage.title}**\n> {question} [1]"
-    cited = Citation(1, passage.document, passage.collection, passage.chunk, question, passage.url)
+    place = (passage.document, passage.collection, passage.chunk)
+    cited = Citation(1, *place, question, passage.url, document_id=passage.document_id)
     answer = Answered(text, (cited,), model="replay" if own else EXTRACTIVE, turn=turn)
     recording = Recording()
     for event in (ToolReturned("1", "search_rag_knowledge_base", "1", (hit,)), answer):

@@ -3586,6 +3586,18 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
     ),
     Mutation(
+        "two documents of one name are two in an answer",
+        "agent/events.py",
+        ("one.document_id in documents if one.document_id else one", "one"),
+        (f"{WITHDRAWN}::test_two_documents_of_one_name_are_two_in_an_answer",),
+    ),
+    Mutation(
+        "what cites a document that is merged cites its twin",
+        "bot/store/documents.py",
+        ("        correct_citations(db, {row.id: row.name}, document_id=row.twin)\n", ""),
+        (f"{WITHDRAWN}::test_the_twin_of_a_document_answers_for_it",),
+    ),
+    Mutation(
         "what a model searched for goes with what it had read",
         "bot/store/withdrawal.py",
         ("    withdraw_queries(db, ran)\n", ""),

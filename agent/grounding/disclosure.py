@@ -115,4 +115,5 @@ def _citation(n: int, passage: Passage, sentence: str) -> Citation:
     quote = sentence if len(sentence) <= QUOTE else sentence[: QUOTE - 1] + "…"
     place = (passage.document, passage.collection, passage.chunk)
     dated = passage.updated or None
-    return Citation(n, *place, quote, passage.url, dated, passage.name, said_in=passage.said_in)
+    about = {"said_in": passage.said_in, "document_id": passage.document_id}
+    return Citation(n, *place, quote, passage.url, dated, passage.name, **about)

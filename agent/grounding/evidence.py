@@ -216,7 +216,7 @@ def citation(n: int, evidence: Evidence, claims: Sequence[Claim]) -> Citation:
     url, date = passage.url or found.url, passage.updated or found.updated or None
     name = passage.name or found.name
     place = (passage.document, passage.collection, passage.chunk)
-    return Citation(n, *place, quote, url, date, name, said_in=found.said_in)
+    return Citation(n, *place, quote, url, date, name, said_in=found.said_in, document_id=found.document_id)
 
 
 def _quote(evidence: Evidence, claims: Sequence[Claim]) -> tuple[Passage, str]:

@@ -4,15 +4,15 @@ that rest on them, and what became of those. Source: sources.md §4.
 
 import secrets
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, null, select, update
 
-from agent.events import Answered, PageChange
+from agent.events import Answered, PageChange, of_documents
 from bot.access import default_scope
 from bot.records import ChangedPage
-from bot.store.conversations import Conversation, answered, conversation, incoming
+from bot.store.conversations import Conversation, answered, changes_json, conversation, incoming
 from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import answers, changed_documents, documents, notices, sources, turns
 from bot.store.withdrawal import hold_turns, posted, rewrite
@@ -98,8 +98,8 @@ class ChangedDocuments(Store):
         for row in await rows(self._engine, wanted):
             asked, answer = incoming(row), answered(row)
             if default_scope(asked.place, asked.audience) in scopes:
-                for one in {each.document: each for each in reversed(answer.changes)}.values():
-                    pages.setdefault(one.document, (one, []))[1].append((answer.turn, asked.text))
+                for one in {each.document_id or each.document: each for each in reversed(answer.changes)}.values():
+                    pages.setdefault(one.document_id or one.document, (one, []))[1].append((answer.turn, asked.text))
         found = [ChangedPage(one, tuple(resting)) for one, resting in pages.values()]
         return sorted(found, key=lambda page: -len(page.answers))
 
@@ -117,15 +117,22 @@ def note_change(db: Connection, changed: Mapping[str, str], before: str | None, 
 
 
 def rename_citations(db: Connection, document: str, name: str, to: str) -> None:
-    """A document has another name: so it has in what was said of it, by which it is known there."""
-    cited = select(sources.c.turn).where(sources.c.document == document, sources.c.cited)
+    """A document has another name: so it has in what was said of it."""
+    correct_citations(db, {document: name}, document=to)
+    db.execute(update(changed_documents).where(changed_documents.c.document == document).values(name=to))
+
+
+def correct_citations(db: Connection, was: Mapping[str, str], **to: str) -> None:
+    """What was said of a document (its name by its id) has it from now on by another name (`document`) or id
+    (`document_id`)."""
+    cited = select(sources.c.turn).where(sources.c.document.in_(was), sources.c.cited)
     hold_turns(db, cited)
     for row in db.execute(select(answers).where(answers.c.turn.in_(cited))).all():
-        renamed = [{**one, "document": to} if one["document"] == name else one for one in row.citations]
-        changes = [{**one, "document": to} if one["document"] == name else one for one in row.changes or ()]
+        answer = answered(row)
+        renamed = [replace(one, **to) if of_documents(one, was) else one for one in answer.citations]
+        changes = [replace(one, **to) if of_documents(one, was) else one for one in answer.changes]
         its = update(answers).where(answers.c.turn == row.turn)
-        db.execute(its.values(citations=renamed, changes=changes or None))
-    db.execute(update(changed_documents).where(changed_documents.c.document == document).values(name=to))
+        db.execute(its.values(citations=[*map(asdict, renamed)], changes=changes_json(changes)))
 
 
 def _last() -> ColumnElement[bool]:

@@ -101,14 +101,15 @@ class Conversations(Store):
         found = await rows(self._engine, wanted)
         return conversation(found[0]) if found else None
 
-    async def hidden(self, turn: str, readers: Readers) -> set[str]:
-        """Of the documents that a turn found those that are there and that these readers may not read: their names."""
+    async def hidden(self, turn: str, readers: Readers) -> dict[str, str]:
+        """Of the documents that a turn found those that are there and that these readers may not read: their names, by
+        id."""
         wanted = (
-            select(documents.c.name)
+            select(documents.c.id, documents.c.name)
             .join(sources, sources.c.document == documents.c.id)
             .where(sources.c.turn == turn, documents.c.scope.not_in(readers.scopes))
         )
-        return {row.name for row in await rows(self._engine, wanted)}
+        return {row.id: row.name for row in await rows(self._engine, wanted)}
 
     async def answered_publicly(self, *, limit: int) -> list[tuple[str, str]]:
         """The latest questions of public places that were answered surely from what the whole team may still read, and

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
-from bot.store.changed_documents import note_change, rename_citations
+from bot.store.changed_documents import correct_citations, note_change, rename_citations
 from bot.store.contents import keep
 from bot.store.engine import columns, execute, holds, insert, on_server, read, rows, write
 from bot.store.schema import changed_documents, collections, documents, pair_documents, sources
@@ -204,8 +204,11 @@ def _hand_over(db: Connection, copied: Collection[str]) -> None:
     """Let what cites one of these documents cite its twin: the same words, for the same readers."""
     other = documents.alias("twin")
     alike = and_(*(other.c[name] == documents.c[name] for name in ("scope", "name", "hash")))
-    twins = select(documents.c.id, other.c.id.label("twin")).join(other, alike & (other.c.id.not_in(copied)))
+    twins = select(documents.c.id, documents.c.name, other.c.id.label("twin")).join(
+        other, alike & (other.c.id.not_in(copied))
+    )
     for row in db.execute(twins.where(documents.c.id.in_(copied))).all():
+        correct_citations(db, {row.id: row.name}, document_id=row.twin)
         known = select(sources.c.turn).where(sources.c.document == row.twin)
         moved = update(sources).where(sources.c.document == row.id, sources.c.turn.not_in(known))
         db.execute(moved.values(document=row.twin))

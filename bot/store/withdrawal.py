@@ -111,18 +111,18 @@ def unquote(db: Connection, question: Row[Any], now: datetime) -> None:
 
 def _redact_all(db: Connection, documents: Mapping[str, str], some: Sequence[str], now: datetime) -> None:
     cited = select(sources.c.turn, sources.c.document).where(sources.c.document.in_(documents), sources.c.cited)
-    names: dict[str, set[str]] = {}
+    quoted: dict[str, Mapping[str, str]] = {}
     for row in db.execute(cited.where(sources.c.turn.in_(some))).all():
-        names.setdefault(row.turn, set()).add(documents[row.document])
+        quoted[row.turn] = {**quoted.get(row.turn, {}), row.document: documents[row.document]}
     missed = select(answers.c.turn).where(answers.c.turn.in_(some), answers.c.outcome == "unknown")
-    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}
-    for turn, theirs in names.items():
+    quoted |= dict.fromkeys(db.scalars(missed), documents)
+    for turn, theirs in quoted.items():
         _redact(db, turn, theirs, now)
 
 
-def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) -> None:
-    """Inside the caller's transaction: an answer without documents of these names. One that was posted counts as one
-    that is stored and not shown yet: whoever serves its platform shows it again, in the same place."""
+def _redact(db: Connection, turn: str, documents: Mapping[str, str], now: datetime) -> None:
+    """Inside the caller's transaction: an answer without these documents (names by id). One that was posted counts as
+    one that is stored and not shown yet: whoever serves its platform shows it again, in the same place."""
     row = db.execute(
         select(turns, answers).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == turn)
     ).first()
@@ -131,7 +131,7 @@ def _redact(db: Connection, turn: str, names: Collection[str], now: datetime) ->
     db.execute(delete(notices).where(notices.c.turn == turn, notices.c.of_page.is_(True)))  # it names pages
     take_notices_back(db, turn, now, of_page=True)
     before, asked = answered(row), incoming(row)
-    after = without(before, names, asked.language or language_of(asked.text))
+    after = without(before, documents, asked.language or language_of(asked.text))
     if after is before:
         return
     rewrite(db, turn, after, now)

@@ -4,11 +4,11 @@ against what it says now, and say on top what does not hold any more; their aske
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime, tzinfo
 
-from agent.events import Answered, Citation, PageChange
+from agent.events import Answered, Citation, PageChange, of_documents
 from agent.grounding.outdated import PageRechecked, recheck
 from bot.records import ChangedPage, DocumentRow
 from bot.store.changed_documents import ChangedDocument, ChangedDocuments
@@ -32,9 +32,10 @@ ReadKept = Callable[[str], Awaitable[str | None]]
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page as answers cite it by name. `row` None: it is gone from its source; `before`: what it said then."""
+    """A page that answers cite: its name by its id. `row` None: it is gone from its source; `before`: what it said
+    then."""
 
-    name: str
+    about: Mapping[str, str]
     before: str
     row: DocumentRow | None
     now: str
@@ -93,21 +94,21 @@ class LivingAnswers:
         """None: what it says now cannot be read."""
         before = await self.read(changed.before) if changed.before is not None else None
         if row is None:
-            return _Page(changed.name, before or "", None, "")
+            return _Page({changed.id: changed.name}, before or "", None, "")
         now = await self.read(row.markdown)
         if now is None:
             log.warning("answers that rest on a document are left as they are: its kept text is lost")
             return None
-        return _Page(row.name, before or "", row, now)
+        return _Page({row.id: row.name}, before or "", row, now)
 
     def _rechecked(self, one: Conversation, page: _Page) -> Answered:
         """The answer as it is shown from now on; the very same where nothing of it is concerned."""
         answer = one.answered
-        cited = [each for each in answer.citations if each.document == page.name]
+        cited = [each for each in answer.citations if of_documents(each, page.about)]
         if not cited or (answer.unsure and answer.verbatim):  # which only shows the closest pages
             return answer
-        earlier = [each for each in answer.changes if each.document == page.name]
-        others = tuple(each for each in answer.changes if each.document != page.name)
+        earlier = [each for each in answer.changes if of_documents(each, page.about)]
+        others = tuple(each for each in answer.changes if not of_documents(each, page.about))
         if page.row is None:
             return replace(answer, changes=(*others, self._change(cited[0], removed=True)))
         # What an earlier version said of a statement that does not hold since is what the statement rested on; where
@@ -125,7 +126,7 @@ class LivingAnswers:
     ) -> PageChange:
         today = datetime.now(self.timezone).date().isoformat()
         url = None if removed else cited.url
-        return PageChange(cited.document, cited.name, today, said, was, now, url, removed, rested)
+        return PageChange(cited.document, cited.name, today, said, was, now, url, removed, rested, cited.document_id)
 
 
 def _same(earlier: Sequence[PageChange], change: PageChange) -> PageChange:

@@ -16,7 +16,6 @@ from typing import Any, Literal, assert_never, cast
 
 from agent.events import (
     Answered,
-    Citation,
     Cost,
     Drafted,
     Event,
@@ -59,8 +58,7 @@ class Recording:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._start = clock()
-        self._known: dict[tuple[str, str, int], str] = {}  # the document of each passage that was found
-        self.found: dict[str, str] = {}  # the names of these documents, by id
+        self.found: dict[str, str] = {}  # the names of the documents that were found, by id
         self.steps: list[Noted] = []
 
     def began(self, strategy: str | None, collections: Sequence[str]) -> None:
@@ -82,22 +80,17 @@ class Recording:
                 self._note("reflection", {"verdict": verdict, "text": text[:MAX_TEXT]})
             case Answered():
                 citations = event.citations[:MAX_HITS]
-                cited = [(found, one.chunk) for one in citations if (found := self.document(one)) is not None]
+                cited = [(one.document_id, one.chunk) for one in citations if one.document_id in self.found]
                 ended = {"outcome": event.outcome, "unsure": event.unsure, "marked": event.marked, "cited": cited}
                 self._note("answer", ended, cited=frozenset(document for document, _ in cited))
             case _:
                 assert_never(event)
-
-    def document(self, citation: Citation) -> str | None:
-        """The id of the document that is cited; None: it was not found in this turn."""
-        return self._known.get((citation.collection, citation.document, citation.chunk))
 
     def _returned(self, event: ToolReturned) -> None:
         found: dict[str, float] = {}
         hits = []
         for hit in event.hits[:MAX_HITS]:
             passage = hit.passage
-            self._known[passage.collection, passage.document, passage.chunk] = passage.document_id
             self.found[passage.document_id] = passage.document
             found[passage.document_id] = max(hit.relevance, found.get(passage.document_id, 0.0))
             hits.append(_hit(hit))

@@ -453,7 +453,7 @@ class Turns:
         message = turn.claimed.message
         allowed = readers(message.place, message.audience, message.thread)
         found = answer.citations or answer.outcome == "unknown"  # which names what came closest
-        hidden = await self._conversations.hidden(turn.claimed.id, allowed) if found else ()
+        hidden = await self._conversations.hidden(turn.claimed.id, allowed) if found else {}
         if hidden and message.audience == UNKNOWN:
             if turn.attempt < 2 * TRIES:
                 return None
@@ -491,10 +491,11 @@ class Turns:
 
     async def _checked(self, turn: _Turn, answer: Answered) -> Answered:
         """With the day beside each citation whose source cannot be checked. Source: sources.md §2, rule 5."""
-        ids = [turn.recording.document(one) or "" for one in answer.citations]
-        days = await self._last_checked(ids) if any(ids) else {}
-        cited = (replace(one, checked=days.get(id)) for one, id in zip(answer.citations, ids, strict=True))
-        return replace(answer, citations=tuple(cited))
+        ids = {one.document_id for one in answer.citations}
+        days = await self._last_checked(ids) if ids else {}
+        return replace(
+            answer, citations=tuple(replace(one, checked=days.get(one.document_id)) for one in answer.citations)
+        )
 
     async def _still_theirs(self, turn: _Turn, answer: Answered) -> Answered:
         """A stored answer without what was withdrawn before it was stored; what is withdrawn since leaves it anyway."""
@@ -506,9 +507,7 @@ class Turns:
         if not gone:
             return answer
         await finished(self._inbox.withdraw(turn.claimed, gone))
-        cited = {turn.recording.document(one) for one in answer.citations}
-        theirs = gone.keys() if answer.outcome == "unknown" else gone.keys() & cited
-        return without(answer, {gone[id] for id in theirs}, turn.language)
+        return without(answer, gone, turn.language)
 
     async def _store(self, turn: _Turn, answer: Answered) -> Answered:
         """The answer as it is stored, or why it could not be. Raises LostError."""

@@ -560,7 +560,10 @@ QUOTING = (
     ToolReturned("1", "search_rag_knowledge_base", "2 passages", (PLAN, PIER)),
     Answered(
         "**Plan**\n> The whale starts in May. [1]\n\nShips moor at pier seven. [2]",
-        (Citation(1, "plan.md", "docs", 0, "The whale starts"), Citation(2, "pier.md", "docs", 0, "Ships moor")),
+        (
+            Citation(1, "plan.md", "docs", 0, "The whale starts", document_id="a" * 32),
+            Citation(2, "pier.md", "docs", 0, "Ships moor", document_id="b" * 32),
+        ),
         confidence=0.9,
         seconds=2,
     ),
@@ -624,7 +627,11 @@ async def test_steps_go_with_a_document_that_was_found_and_not_cited(place: Worl
         Thought("The plan of plan.md is of no use here."),
         ToolReturned("1", "search_rag_knowledge_base", "2 passages", (PLAN, PIER)),
         Thought("The plan says that the whale starts in May, which nobody asked for."),
-        Answered("Ships moor at pier seven. [1]", (Citation(1, "pier.md", "docs", 0, "Ships moor"),), confidence=0.9),
+        Answered(
+            "Ships moor at pier seven. [1]",
+            (Citation(1, "pier.md", "docs", 0, "Ships moor", document_id="b" * 32),),
+            confidence=0.9,
+        ),
     )
     async with place.process(says(*said)) as it:
         asked = await place.says(BETTER)
@@ -702,7 +709,7 @@ RESTING = (
     ToolReturned("1", "search_rag_knowledge_base", "1 passage", (PLAN,)),
     Answered(
         "The whale rests for 20 days in the bay. [1]",
-        (Citation(1, "plan.md", "docs", 0, "The whale rests for 20 days in the bay."),),
+        (Citation(1, "plan.md", "docs", 0, "The whale rests for 20 days in the bay.", document_id="a" * 32),),
         confidence=0.9,
         seconds=2,
     ),

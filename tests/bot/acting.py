@@ -28,7 +28,7 @@ STEPS: tuple[Event, ...] = (
 )
 ANSWER = Answered(
     "25日です。[1]",
-    (Citation(1, "経費.md", "handbook", 0, "締切は毎月25日です。"),),
+    (Citation(1, "経費.md", "handbook", 0, "締切は毎月25日です。", document_id="d1"),),
     model="extractive",
     cost=Cost(2, 100, 20, 5),
     searched=("handbook",),

@@ -464,7 +464,10 @@ async def fill(url: str) -> None:
     held = (await rows.claim({"t" * 32: message}, owner="me", now=moment, until=until))["t" * 32]
     await rows.start(held, owner="me", now=moment)
     answer = Answered(
-        "25日です。[1]", (Citation(1, "経費.md", "handbook", 0, "毎月25日"),), unsure=True, confidence=0.3
+        "25日です。[1]",
+        (Citation(1, "経費.md", "handbook", 0, "毎月25日", document_id="d" * 32),),
+        unsure=True,
+        confidence=0.3,
     )
     miss = MissedQuestion(held.id, message.text, "low_confidence", ("handbook",), 0.3, "team", None, moment)
     found = Hit(Passage("handbook", "d" * 32, "経費.md", 0, "毎月25日", "team"), {"dense": 0.8}, 0.3)

@@ -179,7 +179,15 @@ def test_citations_are_numbered_in_order_of_appearance_and_listed_once() -> None
 def test_a_citation_quotes_the_sentence_that_says_it() -> None:
     result = checked("Meals are reimbursed up to $75 a day. [1]", EXPENSES)
     assert result.citations == (
-        Citation(1, "expenses.md", "handbook", 0, "Meals are reimbursed up to $75 per day.", None),
+        Citation(
+            1,
+            "expenses.md",
+            "handbook",
+            0,
+            "Meals are reimbursed up to $75 per day.",
+            None,
+            document_id="id-expenses.md",
+        ),
     )
 
 
@@ -228,7 +236,15 @@ def test_neighbours_that_the_model_saw_count_as_the_passage() -> None:
     around = hit("Refunds over $500 take 45 days.", "refunds.md", chunk=4)
     result = check("Over $500 it takes 45 days. [1]", {1: REFUNDS}, "en", context={1: (around.passage,)})
     assert result.citations == (
-        Citation(1, "refunds.md", "handbook", 4, "Refunds over $500 take 45 days.", title="Refunds"),
+        Citation(
+            1,
+            "refunds.md",
+            "handbook",
+            4,
+            "Refunds over $500 take 45 days.",
+            title="Refunds",
+            document_id="id-refunds.md",
+        ),
     )
 
 

@@ -26,7 +26,9 @@ from tests.agent.passages import HENKIN, LEAVE, REFUNDS, VPN, hit
 from tests.agent.turning import KEEP, Entailing, Searches, answer_of, asking, events, found, look
 from tests.fakes.scripted import Reply, ScriptedModel
 
-REFUND_CITED = Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", title="Refunds")
+REFUND_CITED = Citation(
+    1, "refunds.md", "handbook", 3, "Refunds take 30 days.", title="Refunds", document_id="id-refunds.md"
+)
 
 
 def results(model: ScriptedModel, call: int) -> list[str]:
@@ -74,7 +76,17 @@ async def test_a_turn_in_japanese() -> None:
         Reflected("keep", "資料のとおりです。"),
         Answered(
             "返金には30日かかります。[1]",
-            (Citation(1, "henkin.md", "handbook", 0, "返金には30日かかります。", title="返金について"),),
+            (
+                Citation(
+                    1,
+                    "henkin.md",
+                    "handbook",
+                    0,
+                    "返金には30日かかります。",
+                    title="返金について",
+                    document_id="id-henkin.md",
+                ),
+            ),
         ),
     ]
 

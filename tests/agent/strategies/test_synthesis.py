@@ -100,7 +100,17 @@ async def test_a_turn_rewrites_searches_drafts_synthesises_reflects_and_answers(
         Reflected("keep", "Stated in Refunds."),
         Answered(
             "They take 30 days. [1]",
-            (Citation(1, "refunds.md", "handbook", 3, "Refunds take 30 days.", title="Refunds"),),
+            (
+                Citation(
+                    1,
+                    "refunds.md",
+                    "handbook",
+                    3,
+                    "Refunds take 30 days.",
+                    title="Refunds",
+                    document_id="id-refunds.md",
+                ),
+            ),
         ),
     ]
     assert model.finished

@@ -73,7 +73,10 @@ class Home:
         message = Incoming(place, turn, turn, "U1", "When?", Audience(seen))
         held = (await self._rows.claim({turn: message}, owner="me", now=NOW, until=NOW + timedelta(1)))[turn]
         await self._rows.start(held, owner="me", now=NOW)
-        cited = (Citation(1, "plan.md", "docs", 0, "In May."), Citation(2, "pier.md", "docs", 0, "At seven."))
+        cited = (
+            Citation(1, "plan.md", "docs", 0, "In May.", document_id=PLAN),
+            Citation(2, "pier.md", "docs", 0, "At seven.", document_id=PIER),
+        )
         answer = answer or Answered("In May. [1]\n\nAt seven. [2]", cited)
         hits = tuple(
             Hit(Passage("docs", id, name, 0, "text", TEAM), {}, 0.9)
@@ -297,6 +300,19 @@ async def test_the_twin_of_a_document_answers_for_it(home: Home) -> None:
     assert "May" not in await home.text("1" * 32)
 
 
+async def test_two_documents_of_one_name_are_two_in_an_answer(home: Home) -> None:
+    await home.added(PIER, "plan.md", TEAM, to="faq")
+    cited = [Citation(n, "plan.md", "docs", 0, "q", document_id=id) for n, id in ((1, PLAN), (2, PIER))]
+    await home.answered("1" * 32, GENERAL, "public", answer=Answered("In May. [1]\n\nAt seven. [2]", tuple(cited)))
+    await home.added(PLAN, "roadmap.md", TEAM)
+    kept = await Conversations(home.engine).get("1" * 32)
+    assert kept is not None and [one.document for one in kept.answered.citations] == ["roadmap.md", "plan.md"]
+    await home.added(PLAN, "plan.md", TEAM)
+    await home.forget(PLAN)
+    said = await home.text("1" * 32)
+    assert "May" not in said and "At seven. [2]" in said
+
+
 async def test_what_was_only_found_stays_cited_by_nobody(home: Home) -> None:
     await home.answered("1" * 32, GENERAL, "public")
     uncited = update(sources).where(sources.c.document == PLAN).values(cited=False)
@@ -326,6 +342,6 @@ async def test_the_readers_of_today_decide_what_is_shown_again(home: Home) -> No
     await home.answered("1" * 32, LEADS, "private")
     await home.added(PLAN, "plan.md", scope_of(LEADS))
     known = Conversations(home.engine)
-    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM, scope_of(LEADS)}))) == set()
-    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM}))) == {"plan.md"}
-    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE}))) == {"plan.md", "pier.md"}
+    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM, scope_of(LEADS)}))) == {}
+    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE, TEAM}))) == {PLAN: "plan.md"}
+    assert await known.hidden("1" * 32, Readers(frozenset({EVERYONE}))) == {PLAN: "plan.md", PIER: "pier.md"}

@@ -74,7 +74,7 @@ def answers_from(library: Library, query: str, *, who: Readers = MEMBERS, draft:
         yield Reflected("revise", f"Well said: {words}")
         yield Answered(
             words,
-            (Citation(1, first.document, first.collection, first.chunk, first.text),),
+            (Citation(1, first.document, first.collection, first.chunk, first.text, document_id=first.document_id),),
             model="gemini:x",
             seconds=2.5,
             cost=Cost(4, 900, 80, 30),

@@ -94,7 +94,8 @@ async def test_what_is_withdrawn_between_the_last_check_and_the_store_is_not_quo
     for at, row in enumerate((plan, pier), start=1):
         await documents.commit(row, generation=at)
     hits = tuple(Hit(Passage("docs", row.id, row.name, 0, "text", TEAM), {}, 0.9) for row in (plan, pier))
-    cited = tuple(Citation(n, name, "docs", 0, f"Of {name}.") for n, name in enumerate(names, start=1))
+    about = enumerate((plan, pier), start=1)
+    cited = tuple(Citation(n, row.name, "docs", 0, f"Of {row.name}.", document_id=row.id) for n, row in about)
 
     async def act(ask: Ask) -> Events:
         yield ToolReturned("1", "search", "2 passages", hits)
