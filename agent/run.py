@@ -279,17 +279,19 @@ class Run:
         await self.write(end, prompt("final", language=LANGUAGES[self.ask.language], question=question))
 
     async def act(self, message: ModelMessage, until: float | None) -> None:
-        """Make the calls of `message`; it and their results are part of the conversation then."""
-        self.findings.shown = told(bounded(self.messages))
+        """Make the calls of `message`; it and their results are part of the conversation then. Raises TimeoutError at
+        `until`, when it has what was found by then."""
+        self.findings.shown, self.findings.until = told(bounded(self.messages)), until
         known = [named(self.tools, call.name) for call in message.calls]
         names = [tool.name if tool else _name(call.name, NAME) for tool, call in zip(known, message.calls, strict=True)]
         for call, name in zip(message.calls, names, strict=True):
             self.emit(ToolCalled(call.id, name, _shortened(call)))
-        async with asyncio.timeout_at(until):
-            results = await self.runner.run(message.calls)
+        results = await self.runner.run(message.calls)
         for call, name, result in zip(message.calls, names, results, strict=True):
             self.emit(ToolReturned(call.id, name, result.summary, result.hits, result.failed))
         self.messages += [message, ToolMessage(tuple(zip(message.calls, results, strict=True)))]
+        if until is not None and self._clock() >= until:
+            raise TimeoutError
 
     def own_search(self) -> ModelMessage:
         """A search with the question, made by code for a model that makes none."""

@@ -58,7 +58,7 @@ class ToolRunner:
         self.idle = 0  # calls that brought nothing new: refused or repeated
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """The results in the calls' order; the calls run at the same time. Calls that were cut short were not made."""
+        """The results in the calls' order; the calls run at the same time."""
         begun: dict[str, asyncio.Task[ToolResult]] = {}
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run(call, group, begun)) for call in calls]

@@ -57,6 +57,10 @@ _NOT_FOUND_YET = Text(
 _ENDED = Text(en="{name} has no passage {start}.", ja="{name} に {start} 番の箇所はありません。")
 
 
+class CutOffError(RAGToolError):
+    """A call that nothing is wrong with: the time for searching was over."""
+
+
 @dataclass(slots=True)
 class Findings:
     """The findings of a turn so far. A passage keeps its number for the whole turn."""
@@ -69,6 +73,7 @@ class Findings:
     failures: list[RAGToolError] = field(default_factory=list)
     listed: str = ""  # the collections as the model was told them
     last: asyncio.Event | None = None  # set when the call made last has its numbers
+    until: float | None = None  # loop time at which calls are cut off; what was found before stays
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Callable[[], Awaitable[object]]]:
@@ -79,6 +84,17 @@ class Findings:
             yield before.wait if before else _at_once
         finally:
             mine.set()
+
+    @asynccontextmanager
+    async def in_time(self) -> AsyncIterator[None]:
+        """Raises RAGToolError for what takes too long, CutOffError where no time is left."""
+        end = asyncio.get_running_loop().time() + SEARCH_SECONDS
+        cut = self.until is not None and self.until < end
+        try:
+            async with asyncio.timeout_at(self.until if cut else end):
+                yield
+        except TimeoutError as error:
+            raise (CutOffError if cut else RAGToolError)(_TOO_SLOW) from error
 
     def number(self, hit: Hit) -> int:
         for n, known in self.hits.items():
@@ -144,14 +160,13 @@ def search_rag_knowledge_base(
 
     async def look(queries: Sequence[str], wanted: tuple[str, ...] | None) -> Found:
         try:
-            async with asyncio.timeout(SEARCH_SECONDS):
+            async with findings.in_time():
                 return await search(queries, wanted)
+        except CutOffError:
+            raise
         except RAGToolError as error:
             findings.failures.append(error)
             raise
-        except TimeoutError as error:
-            findings.failures.append(RAGToolError(_TOO_SLOW))
-            raise findings.failures[-1] from error
 
     named = {"enum": list(readable)} if 0 < len(readable) <= 50 else {}
     parameters: dict[str, Any] = {
@@ -181,12 +196,10 @@ def read_document(read: ReadFunction, findings: Findings, *, language: Language 
                 raise BadCallError(_NOT_FOUND_YET, name=shortened(document))
             start = given.get("from", found.passage.chunk + 1)
             try:
-                async with asyncio.timeout(SEARCH_SECONDS):
+                async with findings.in_time():
                     passages, after = await read(found.passage.document_id, max(0, start))
             except LookupError as error:
                 raise BadCallError(_NOT_FOUND_YET, name=shortened(document)) from error
-            except TimeoutError as error:
-                raise RAGToolError(_TOO_SLOW) from error
             if not passages:
                 raise BadCallError(_ENDED, name=shortened(document), start=start)
             blocks: list[str] = []

@@ -3586,6 +3586,24 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_the_quotation_of_a_withdrawn_document_leaves_cards",),
     ),
     Mutation(
+        "what is cut off at the end of the search time counts as no outage",
+        "agent/tools.py",
+        ("        except CutOffError:\n            raise\n", ""),
+        (
+            "tests/agent/strategies/test_react_failures.py"
+            "::test_a_search_that_the_time_for_searching_cut_off_is_made_once_more",
+        ),
+    ),
+    Mutation(
+        "what one search has found stays when another is cut off",
+        "agent/strategies/synthesis.py",
+        ("            if not self._run.findings.hits:\n                raise", "            raise"),
+        (
+            "tests/agent/strategies/test_react_failures.py"
+            "::test_what_one_search_has_found_stays_when_another_is_cut_off",
+        ),
+    ),
+    Mutation(
         "two documents of one name are two in an answer",
         "agent/events.py",
         ("one.document_id in documents if one.document_id else one", "one"),

@@ -132,7 +132,8 @@ class _Work:
         try:
             await self._run.act(ModelMessage(calls=tuple(calls)), until)
         except TimeoutError as error:
-            raise ModelUnavailable("no time was left to search", "timeout") from error
+            if not self._run.findings.hits:
+                raise ModelUnavailable("no time was left to search", "timeout") from error
 
     # -- the drafts ---------------------------------------------------------------------------------------------------
 

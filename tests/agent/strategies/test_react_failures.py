@@ -1,12 +1,13 @@
 """Turns whose model fails, hangs or is given too much."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 import pytest
 
 from agent.conversation import HISTORY_CHARACTERS, RESULTS_CHARACTERS
-from agent.events import Thought
+from agent.events import Thought, ToolReturned
 from agent.models.base import (
     ModelBlocked,
     ModelBusy,
@@ -14,14 +15,17 @@ from agent.models.base import (
     ModelMessage,
     ModelProtocolError,
     ModelUnavailable,
+    ToolCall,
     ToolMessage,
     UserMessage,
 )
 from agent.sentinels import NO_ANSWER
 from agent.strategies.react import Agent, Exchange
+from agent.strategies.synthesis import Synthesis
+from agent.tools import SEARCH
 from retrieval.types import Found
 from tests.agent.passages import LEAVE, REFUNDS, VPN, hit
-from tests.agent.turning import KEEP, Searches, answer_of, asking, events, found, look
+from tests.agent.turning import KEEP, Entailing, Searches, answer_of, asking, events, found, look
 from tests.fakes.scripted import Reply, ScriptedModel
 
 
@@ -156,6 +160,30 @@ async def test_a_search_that_the_time_for_searching_cut_off_is_made_once_more(fi
     answer = answer_of(await events(model, ask, search))
     assert (answer.outcome, answer.text) == ("answered", "30 days. [1]")
     assert search.asked == [("How long do refunds take?", None)] * 2
+
+
+@pytest.mark.parametrize("strategy", [Agent, Synthesis])
+@pytest.mark.parametrize("slow", ["refund", "leave"])
+async def test_what_one_search_has_found_stays_when_another_is_cut_off(
+    strategy: type[Agent] | type[Synthesis], slow: str
+) -> None:
+    class Slow(Searches):
+        async def __call__(self, queries: Sequence[str], collections: tuple[str, ...] | None) -> Found:
+            found = await super().__call__(queries, collections)
+            if queries[0] == slow:
+                await asyncio.Event().wait()
+            return found
+
+    calls = tuple(ToolCall(query, SEARCH, {"query": query}) for query in ("refund", "leave"))
+    plan = json.dumps({"queries": [{"query": call.arguments["query"]} for call in calls]})
+    drafted = Reply(text="30 days. [1]")
+    searching = (Reply(calls=calls),) if strategy is Agent else (Reply(text=plan), drafted)
+    model = ScriptedModel(*searching, drafted, KEEP)
+    ask = asking("How long do refunds take?", deadline=asyncio.get_running_loop().time() + 1.5)
+    steps = [event async for event in strategy(model, Slow(REFUNDS), judge=Entailing()).run(ask)]
+    assert answer_of(steps).text == "30 days. [1]"
+    returned = {step.id.removeprefix("search-"): step.failed for step in steps if isinstance(step, ToolReturned)}
+    assert [*returned.values()] == [slow == "refund", slow == "leave"]
 
 
 async def test_a_model_that_hangs_for_ever_ends_in_an_apology() -> None:
