@@ -182,8 +182,13 @@ def _as_typed(key: str, value: Any, kind: str) -> Any:
 
 
 def fitting(text: str) -> str:
-    """As much of it as an argument may be long."""
-    return " ".join(text.split()).encode("utf-8", "ignore")[:ARGUMENT_BYTES].decode("utf-8", "ignore").strip()
+    """As much of it as an argument may be long: its beginning, and more of its end, where mostly stands what is
+    asked."""
+    said = " ".join(text.split()).encode("utf-8", "ignore")
+    if len(said) <= ARGUMENT_BYTES:
+        return said.decode()
+    parts = said[: ARGUMENT_BYTES // 3], said[ARGUMENT_BYTES // 3 + len(" … ".encode()) - ARGUMENT_BYTES :]
+    return " … ".join(part.decode("utf-8", "ignore").strip() for part in parts)
 
 
 def shortened(text: str, limit: int = 120) -> str:

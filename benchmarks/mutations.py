@@ -3604,6 +3604,12 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        "the end of a long follow-up is searched",
+        "agent/tool_calls.py",
+        ("for part in parts)", "for part in parts[:1])"),
+        ("tests/agent/strategies/test_synthesis.py::test_of_a_long_follow_up_the_end_is_searched_too",),
+    ),
+    Mutation(
         "two documents of one name are two in an answer",
         "agent/events.py",
         ("one.document_id in documents if one.document_id else one", "one"),

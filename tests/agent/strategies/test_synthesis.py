@@ -35,10 +35,11 @@ from agent.models.base import (
     UserMessage,
 )
 from agent.prompts import prose
-from agent.query_rewriting import SCHEMA, Plan, Query, by_rules, parse_plan
+from agent.query_rewriting import SCHEMA, Plan, Query, by_rules, own_query, parse_plan
 from agent.sentinels import DECLINED, NO_ANSWER, NO_RAG_RESULT, RAG_TOOL_ERROR
 from agent.strategies.react import Ask, Exchange
 from agent.strategies.synthesis import Synthesis
+from agent.tool_calls import ARGUMENT_BYTES, fitting
 from retrieval.i18n import Text
 from retrieval.types import Hit, QdrantConnectionError
 from tests.agent.passages import HENKIN, LEAVE, REFUNDS, YUKYU, hit
@@ -211,6 +212,16 @@ def test_a_plan_is_read_whatever_stands_around_it() -> None:
 )
 def test_without_a_plan_the_rules_decide(question: str, search: bool) -> None:
     assert by_rules(asking(question, language="en")).search is search
+
+
+def test_of_a_long_follow_up_the_end_is_searched_too() -> None:
+    """It is searched after what it leans on, and what is asked stands at its end."""
+    earlier = "出張の精算について教えてください。"
+    asked = "それについて、" + "前回は領収書をなくしてしまいました。" * 60 + "締切の日がわかりません。"
+    text = own_query(asking(asked, history=(Exchange(earlier, "…"),)))
+    assert text.startswith("出張の精算について") and text.endswith("締切の日がわかりません。") and " … " in text
+    assert len(text.encode()) <= ARGUMENT_BYTES and fitting(text) == text
+    assert own_query(asking("締切は？")) == "締切は？"
 
 
 async def test_small_talk_needs_no_search_no_review_and_no_citation() -> None:
