@@ -2242,7 +2242,7 @@ MUTATIONS = (
     Mutation(
         "teaching: an answer that is gone asks again",
         "bot/store/documents.py",
-        ("                await db.run_sync(reopen, document_ids, now)\n", "                pass\n"),
+        ("                reopen(db, document_ids, now)\n", "                pass\n"),
         (f"{ANSWERS}::test_an_answer_that_is_taken_back_asks_its_questions_again",),
     ),
     Mutation(
@@ -3407,7 +3407,7 @@ MUTATIONS = (
     Mutation(
         "a forgotten document leaves what was answered",
         "bot/store/documents.py",
-        ("await db.run_sync(withdraw, names, now)", "pass"),
+        ("withdraw(db, names, now)", "pass"),
         (WITHDRAWN,),
     ),
     Mutation(
@@ -3516,7 +3516,7 @@ MUTATIONS = (
     Mutation(
         "a page that is forgotten is not named as the closest",
         "bot/store/withdrawal.py",
-        ("    names |= {turn: {*documents.values()} for turn in db.scalars(missed).all()}\n", ""),
+        ("    quoted |= dict.fromkeys(db.scalars(missed), documents)\n", ""),
         (f"{WITHDRAWN}::test_the_page_that_came_closest_to_nothing_is_not_named_any_more",),
     ),
     *(
@@ -3693,13 +3693,13 @@ MUTATIONS = (
     Mutation(
         "the name of a private place's collection",
         "bot/store/documents.py",
-        ("            await db.run_sync(_drop_private, there)\n", ""),
+        ("            _drop_private(db, there)\n", ""),
         ("tests/bot/store/test_store.py::test_the_name_of_a_private_places_collection_goes_with_its_last_document",),
     ),
     Mutation(
         "the name of a private place's collection that others take over",
         "bot/store/documents.py",
-        ("                await db.run_sync(_drop_private, [before])\n", "                pass\n"),
+        ("                _drop_private(db, [before])\n", "                pass\n"),
         ("tests/bot/store/test_store.py::test_the_name_of_a_private_places_collection_goes_with_its_last_document",),
     ),
     Mutation(

@@ -113,7 +113,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Server: a text comes with the row that names it",
         "bot/store/documents.py",
-        ("await keep(db, row.markdown, markdown)", "pass"),
+        ("keep(db, row.markdown, markdown)", "pass"),
         (WITH_ITS_ROW, BROUGHT_OVER),
     ),
     (

@@ -41,7 +41,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: an answer asks when its sources were last checked",
         "bot/turns/turns.py",
-        ("days = await self._last_checked(ids) if any(ids) else {}", "days: dict[str, str] = {}"),
+        ("days = await self._last_checked(ids) if ids else {}", "days: dict[str, str] = {}"),
         ("tests/bot/test_app.py::test_an_answer_says_when_a_source_that_fails_was_last_checked",),
     ),
     (
@@ -857,7 +857,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Living: what waits to be checked is forgotten too",
         ROWS,
         (
-            "await db.execute(delete(changed_documents).where(changed_documents.c.document.in_(document_ids)))",
+            "db.execute(delete(changed_documents).where(changed_documents.c.document.in_(document_ids)))",
             "pass",
         ),
         (f"{LIVING}::test_a_forgotten_document_takes_along_what_waits_to_be_checked",),

@@ -75,10 +75,10 @@ def address_of(markdown: str) -> str:
     return hashlib.sha256(markdown.encode()).hexdigest()
 
 
-async def keep(db: AsyncConnection, address: str, markdown: str) -> None:
+def keep(db: Connection, address: str, markdown: str) -> None:
     """Inside the transaction that names the text: it is there from now on, and nobody drops it before the end."""
     assert address_of(markdown) == address
-    await db.execute(_kept(db, address, markdown.encode()))
+    db.execute(_kept(db, address, markdown.encode()))
 
 
 def _kept(db: AsyncConnection | Connection, address: str, data: bytes) -> Executable:

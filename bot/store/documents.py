@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, delete, exists, func, or_, select, true, update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.access import THREAD
 from bot.records import DocumentOrder, DocumentRow
 from bot.store.changed_documents import correct_citations, note_change, rename_citations
 from bot.store.contents import keep
-from bot.store.engine import columns, execute, holds, insert, on_server, read, rows, write
+from bot.store.engine import change, columns, execute, holds, insert, on_server, read, rows
 from bot.store.schema import changed_documents, collections, documents, pair_documents, sources
 from bot.store.unanswered import reopen
 from bot.store.vector_stores import advance
@@ -135,19 +135,20 @@ class Documents:
         Raises OvertakenError, IntegrityError when another document has this collection, scope and name.
         """
         values = columns(row)
-        async with write(self._engine) as db:
-            if markdown is not None and on_server(self._engine):
-                await keep(db, row.markdown, markdown)
-            await make_collection(db, row.collection)
+
+        def commit(db: Connection) -> None:
+            if markdown is not None and on_server(db):
+                keep(db, row.markdown, markdown)
+            db.execute(new_collection(db, row.collection).on_conflict_do_nothing(index_elements=["name"]))
             now = datetime.now(UTC)
-            before = (await db.execute(select(documents).where(documents.c.id == row.id))).first()
+            before = db.execute(select(documents).where(documents.c.id == row.id)).first()
             if before is not None and before.name != row.name:
-                await db.run_sync(rename_citations, row.id, before.name, row.name)
+                rename_citations(db, row.id, before.name, row.name)
             if before is not None and before.scope != row.scope:
-                await db.run_sync(withdraw, {row.id: row.name}, now, lambda scopes: row.scope in scopes)
+                withdraw(db, {row.id: row.name}, now, lambda scopes: row.scope in scopes)
             if before is not None and before.markdown != row.markdown and self._living:
-                await db.run_sync(note_change, {row.id: row.name}, before.markdown, now)
-            await db.execute(
+                note_change(db, {row.id: row.name}, before.markdown, now)
+            db.execute(
                 insert(db, documents)
                 .values(**values)
                 .on_conflict_do_update(
@@ -155,8 +156,10 @@ class Documents:
                 )
             )
             if before is not None and before.collection != row.collection:
-                await db.run_sync(_drop_private, [before])
-            await advance(db, self._embedder, generation, self._process)
+                _drop_private(db, [before])
+            advance(db, self._embedder, generation, self._process)
+
+        await change(self._engine, commit)
 
     async def made_from(self, document_ids: Collection[str]) -> list[str]:
         """The documents that hold approved Q/A pairs of these."""
@@ -171,22 +174,25 @@ class Documents:
         elsewhere, which takes its place in what was said. `at_source`: nobody wants them forgotten, their pages are
         gone; what was said of them stays, and says so."""
         now = datetime.now(UTC)
-        async with write(self._engine) as db:
-            there = (await db.execute(select(documents).where(documents.c.id.in_(document_ids)))).all()
+
+        def forget(db: Connection) -> int:
+            there = db.execute(select(documents).where(documents.c.id.in_(document_ids))).all()
             names = {each.id: each.name for each in there}
             if copied:
-                await db.run_sync(_hand_over, document_ids)
+                _hand_over(db, document_ids)
             else:
-                await db.execute(delete(changed_documents).where(changed_documents.c.document.in_(document_ids)))
+                db.execute(delete(changed_documents).where(changed_documents.c.document.in_(document_ids)))
                 if not at_source:
-                    await db.run_sync(withdraw, names, now)
+                    withdraw(db, names, now)
                 elif self._living:
-                    await db.run_sync(note_change, names, None, now)
-                await db.run_sync(reopen, document_ids, now)
-            gone = await db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
-            await db.run_sync(_drop_private, there)
-            await advance(db, self._embedder, generation, self._process)
+                    note_change(db, names, None, now)
+                reopen(db, document_ids, now)
+            gone = db.execute(delete(documents).where(documents.c.id.in_(document_ids)))
+            _drop_private(db, there)
+            advance(db, self._embedder, generation, self._process)
             return gone.rowcount
+
+        return await change(self._engine, forget)
 
     async def _one(self, condition: Any) -> DocumentRow | None:
         found = await rows(self._engine, select(documents).where(condition))
@@ -222,13 +228,8 @@ def _drop_private(db: Connection, left: Iterable[Any]) -> None:
     db.execute(delete(collections).where(collections.c.name.in_(private), ~used))
 
 
-async def make_collection(db: AsyncConnection, name: str) -> None:
-    """Inside the caller's transaction: a collection exists from its first document on."""
-    await db.execute(new_collection(db, name).on_conflict_do_nothing(index_elements=["name"]))
-
-
-def new_collection(db: AsyncEngine | AsyncConnection, name: str, description: str = "") -> Any:
-    """An INSERT, which says nothing yet of one that is there."""
+def new_collection(db: AsyncEngine | Connection, name: str, description: str = "") -> Any:
+    """An INSERT, which says nothing yet of one that is there: a collection exists from its first document on."""
     return insert(db, collections).values(name=name, description=description, created_at=datetime.now(UTC))
 
 

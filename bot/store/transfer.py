@@ -93,7 +93,7 @@ async def _texts(db: AsyncConnection, source: AsyncConnection, text_of: Callable
     now, earlier = select(documents.c.markdown), select(changed_documents.c.before)
     for (address,) in await source.execute(now.union(earlier)):
         if address is not None and (markdown := await text_of(address)) is not None:
-            await keep(db, address, markdown)
+            await db.run_sync(keep, address, markdown)
 
 
 def _filled(db: Connection) -> bool:

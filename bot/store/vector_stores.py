@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, or_, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.engine import Store, change, columns, execute, insert, rows, write
 from bot.store.locks import locked
@@ -114,21 +114,21 @@ class VectorStores(Store):
 _ROWS = select(*(indexes.c[name] for name in IndexRow.__dataclass_fields__))
 
 
-async def advance(db: AsyncConnection, embedder: str, generation: int, process: str = "") -> None:
+def advance(db: Connection, embedder: str, generation: int, process: str = "") -> None:
     """Make `generation` the one that searches see, inside the transaction of `process`.
 
     Raises OvertakenError when the store is as far already or another process may commit now, LookupError when it was
     never opened.
     """
     mine = or_(indexes.c.committer.is_(None), indexes.c.committer == process)
-    moved = await db.execute(
+    moved = db.execute(
         update(indexes)
         .where(indexes.c.embedder == embedder, indexes.c.generation < generation, mine)
         .values(generation=generation)
     )
     if moved.rowcount:
         return
-    known = (await db.execute(select(indexes).where(indexes.c.embedder == embedder))).first()
+    known = db.execute(select(indexes).where(indexes.c.embedder == embedder)).first()
     if known is None:
         raise LookupError(f"no vector store of {embedder}")
     raise OvertakenError(

@@ -491,7 +491,7 @@ class Turns:
 
     async def _checked(self, turn: _Turn, answer: Answered) -> Answered:
         """With the day beside each citation whose source cannot be checked. Source: sources.md §2, rule 5."""
-        ids = {one.document_id for one in answer.citations}
+        ids = {one.document_id for one in answer.citations} - {""}
         days = await self._last_checked(ids) if ids else {}
         return replace(
             answer, citations=tuple(replace(one, checked=days.get(one.document_id)) for one in answer.citations)

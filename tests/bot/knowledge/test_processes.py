@@ -392,7 +392,7 @@ async def test_a_commit_that_is_still_under_way_is_waited_for(machines: Machines
     await staged(a, kept)
     await a.index.publish(kept, at=born)
     async with write(a.engine) as db:  # its connection is gone, and with it the lock, but the server is at it still
-        await advance(db, a.embedder.name, born, "a")
+        await db.run_sync(advance, a.embedder.name, born, "a")
         a.snapshots.doubt()
         adding = asyncio.create_task(a.add("next.md", "# Next\n\nThe next harbour.\n"))
         waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")

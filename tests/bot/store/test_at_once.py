@@ -12,6 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.events import PageChange
+from bot.access import scope_of
 from bot.store.changed_documents import ChangedDocument, ChangedDocuments
 from bot.store.conversations import Conversations
 from bot.store.engine import change, opened, rows, write
@@ -19,7 +20,7 @@ from bot.store.erasure import Erasure
 from bot.store.schema import answers, changed_documents, turns
 from bot.store.withdrawal import withdraw
 from tests.bot.postgresql import execute
-from tests.bot.store.test_withdrawal import GENERAL, NOW, PIER, PLAN, Home
+from tests.bot.store.test_withdrawal import GENERAL, LEADS, NOW, PIER, PLAN, Home
 
 WAITS = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
 
@@ -109,6 +110,19 @@ async def test_what_waits_for_another_that_waits_for_it_is_done_once_more(home: 
         await db.execute(update(turns).where(turns.c.id == "t2").values(text="one"))
     await other
     assert [row.text for row in await rows(home.engine, select(turns.c.text))] == ["both", "both"] and len(tries) == 2
+
+
+@pytest.mark.parametrize("change", ["forgotten", "narrowed"])
+async def test_a_document_that_waits_for_another_process_which_waits_for_it_is_changed(home: Home, change: str) -> None:
+    async with write(home.engine) as db:
+        await db.execute(text("SET LOCAL deadlock_timeout = '1h'"))  # so that the other is undone
+        await db.execute(update(turns).where(turns.c.id == "t2").values(text="one"))
+        work = home.forget(PLAN) if change == "forgotten" else home.added(PLAN, "plan.md", scope_of(LEADS))
+        other = asyncio.create_task(work)
+        await somebody_waits(home.engine)
+        await db.execute(update(turns).where(turns.c.id == "t1").values(text="one"))
+    await other
+    assert "May" not in await home.text("t1") and "May" not in await home.text("t2")
 
 
 async def test_a_database_that_isolates_more_is_asked_for_what_the_statements_need(postgresql: str) -> None:

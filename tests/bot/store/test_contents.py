@@ -78,7 +78,7 @@ async def test_a_text_that_another_machine_is_about_to_need_stays(server: AsyncE
         await documents.forget(row("a.md", TEXT).id, generation=2)
     try:
         async with write(other) as db:
-            await keep(db, address_of(TEXT), TEXT)
+            await db.run_sync(keep, address_of(TEXT), TEXT)
             dropping = asyncio.create_task(Contents(server).drop(address_of(TEXT)))
             if there:
                 await until(lambda: _waits(server))
