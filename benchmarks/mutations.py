@@ -3610,6 +3610,12 @@ MUTATIONS = (
         ("tests/agent/strategies/test_synthesis.py::test_of_a_long_follow_up_the_end_is_searched_too",),
     ),
     Mutation(
+        "figures of use that are none cost no answer",
+        "agent/models/openai_stream.py",
+        (" and 0 <= value < _MOST else", " else"),
+        ("tests/agent/models/test_openai.py::test_figures_of_use_that_are_none_cost_no_answer",),
+    ),
+    Mutation(
         "two documents of one name are two in an answer",
         "agent/events.py",
         ("one.document_id in documents if one.document_id else one", "one"),

@@ -26,6 +26,7 @@ Json = dict[str, Any]
 _CUT = {"length", "max_tokens", "model_length"}
 _BLOCKED = {"content_filter"}
 _BROKEN = {"error", "abort", "aborted", "cancelled", "insufficient_system_resource"}  # vLLM, DeepSeek, OpenRouter
+_MOST = 2**31  # tokens of a reply, and none has so many
 _DETAILS = "reasoning_details"  # OpenRouter's, with the signatures that a model's own provider wants back
 _REASONING = ("reasoning_content", "reasoning")  # vLLM, llama.cpp and DeepSeek; Ollama, OpenRouter and newer vLLM
 
@@ -225,7 +226,8 @@ def _first(text: str) -> tuple[Any, str]:
 
 
 def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) else 0
+    """A number of tokens; 0 for what is none, as JSON may say `Infinity`, `NaN` or more than the database keeps."""
+    return int(value) if isinstance(value, int | float) and 0 <= value < _MOST else 0
 
 
 # -- thoughts inside the text ---------------------------------------------------------------------------------------

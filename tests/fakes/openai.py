@@ -43,6 +43,7 @@ class Reply:
     kind: str = "text/event-stream; charset=utf-8"  # of the answer
     pace: float = 0.0  # seconds before each chunk
     error: Mapping[str, Any] = field(default_factory=lambda: {"message": "Engine died.", "code": 500})
+    usage: Json | None = None  # in place of what was counted
 
 
 @dataclass(frozen=True)
@@ -300,6 +301,8 @@ def _line(chunk: Json) -> bytes:
 
 
 def _usage(reply: Reply, body: Json) -> Json:
+    if reply.usage is not None:
+        return reply.usage
     written = len(reply.deltas) + reply.thoughts
     usage: Json = {
         "prompt_tokens": min(len(json.dumps(body)) // 4, reply.context),

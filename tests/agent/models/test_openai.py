@@ -274,6 +274,14 @@ async def test_calls_that_are_none_and_figures_that_are_no_numbers_are_no_matter
     assert (list(reply.read(odd)), reply.cost) == ([], Cost(1, 3, 0, 0))
 
 
+@pytest.mark.parametrize("figure", [float("inf"), float("nan"), 1e400, 10**30, -5])
+async def test_figures_of_use_that_are_none_cost_no_answer(figure: float) -> None:
+    usage = {"prompt_tokens": figure, "completion_tokens": figure}
+    async with FakeOpenAI(Reply(text("Yes."), usage=usage)) as server:
+        said = last(await parts(server))
+    assert (said.text, said.cost) == ("Yes.", Cost(1, 0, 0, 0))
+
+
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/octet-stream"])
 async def test_a_stream_that_is_not_called_one(kind: str) -> None:
     async with FakeOpenAI(Reply(text("Yes."), kind=kind)) as server:
