@@ -65,13 +65,28 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: who has lost a source to another process stops",
         SOURCES,
-        ("                    self._stop(source)\n", "                    pass\n"),
+        ("                    self._end(source.id)\n", "                    pass\n"),
         (f"{TESTS}::test_who_has_lost_a_source_to_another_process_stops",),
+    ),
+    (
+        "Sources: another process ends its sync of what is paused or removed",
+        SOURCES,
+        ("            await self._signals.say_now(_STOP, source.id)\n", "            pass\n"),
+        (f"{TESTS}::test_a_source_is_paused_or_removed_in_the_middle_of_its_sync_by_another_process",),
+    ),
+    (
+        "Sources: who removes one waits until another process has let it go",
+        SOURCES,
+        (
+            "            while not await self._take(source):\n                if loop",
+            "            while not await self._take(source):\n                if ending or loop",
+        ),
+        (f"{TESTS}::test_a_source_is_paused_or_removed_in_the_middle_of_its_sync_by_another_process",),
     ),
     (
         "Sources: what is removed is not synced to its end first",
         SOURCES,
-        ("keep=keep)\n        self._stop(source)\n", "keep=keep)\n"),
+        ("keep=keep)\n        await self._stop(source)\n", "keep=keep)\n"),
         (f"{TESTS}::test_a_source_is_paused_or_removed_in_the_middle_of_its_sync[remove]",),
     ),
     (

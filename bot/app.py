@@ -552,7 +552,14 @@ async def running(
             upload = Upload(file.name, file.data, ATTACHMENTS, scope, message.author, file.url)
             return await knowledge.add(upload, language)
 
-        sources = Sources(settings, FollowedSources(data.engine), knowledge, data.documents, owner=inbox.owner)
+        sources = Sources(
+            settings,
+            FollowedSources(data.engine),
+            knowledge,
+            data.documents,
+            owner=inbox.owner,
+            signals=data.signals,
+        )
         knowledge.withheld = data.conversations.withheld = sources.channels.withheld
         turns = Turns(
             inbox,

@@ -33,6 +33,7 @@ from bot.sources.sync import KEPT, SOURCE, Progress, Sync, SyncReport, WhatIsGon
 from bot.sources.website import WebsiteSource, check_address
 from bot.store.documents import Documents
 from bot.store.followed import FollowedSource, FollowedSources, SourceKind, SourceState
+from bot.store.signals import Signals
 from bot.types import Actor, Place
 from bot.waiting import again_and_again, beside, sleep_unless, stopped, until_stored
 from retrieval.i18n import Text, TextError
@@ -44,11 +45,13 @@ log = logging.getLogger(__name__)
 EVERY: Mapping[SourceKind, int] = {"folder": 3600, "git": 30, "website": 6 * 3600, "channel": 300}  # seconds
 SHORTEST, LONGEST = 10, 30 * 24 * 3600
 LEASE = timedelta(minutes=2)
+LET_GO = 10.0  # seconds in which another process that is told to stop has ended what it does with a source
 _STALE = timedelta(days=1)
 LOOK = 1.0  # seconds between two looks at what is due
 NOWHERE = timedelta(minutes=10)  # that a folder waits for a machine that has it
 SIDE_BY_SIDE = 8  # sources that are synced at a time, beside channels
 BACKOFF, LONGEST_BACKOFF = 60, 6 * 3600  # seconds after a failure, doubled with each
+_STOP = "source-stop"  # what one process says to the others, with a source's id
 _NAME = re.compile(r"[\w][\w .+-]{0,79}")
 
 _ENDED = Text(en="no source any more", ja="なし（同期を終えた文書）")
@@ -120,8 +123,9 @@ class Sources:
         *,
         owner: str,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        signals: Signals | None = None,
     ) -> None:
-        """`owner` names this process in the leases."""
+        """`owner` names this process in the leases; `signals` reach the others, where there may be any."""
         self._settings = settings
         self._store = store
         self._knowledge = knowledge
@@ -131,6 +135,9 @@ class Sources:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._held: dict[str, asyncio.Timeout] = {}  # by source, what ends the work on it here
         self._stirred = asyncio.Event()
+        self._signals = signals
+        if signals is not None:
+            signals.listen(_STOP, lambda id: self._end(id) if id is not None else None)
         self.channels = FollowedChannels(settings, store, clock, self._stirred.set)
 
     # -- what there is ------------------------------------------------------------------------------------------------
@@ -235,9 +242,9 @@ class Sources:
             await self._store.forgotten(source, ref, page.document or "", self._clock())
 
     async def pause(self, actor: Actor, name: str, readers: Readers | None) -> None:
-        """Also what is under way with it here, which goes on once it is resumed."""
+        """Also what is under way with it, which goes on once it is resumed."""
         source = await self._turn(actor, await self._theirs(actor, name, readers), "paused", "source pause")
-        self._stop(source)
+        await self._stop(source)
 
     async def resume(self, actor: Actor, name: str, readers: Readers | None, gone: WhatIsGone = "") -> None:
         """Let it go on. Of a source that asks: what is gone is forgotten, or kept and no longer the source's. Raises
@@ -251,8 +258,8 @@ class Sources:
         """Follow it no more, and forget its documents, or (`keep`) let them be the collection's own; how many. Raises
         SourceError for what cannot be kept."""
         source = await self._theirs(actor, name, readers, keep=keep)
-        self._stop(source)
-        async with self._alone(source):
+        await self._stop(source)
+        async with self._alone(source, ending=True):
             theirs = [row for row in await self._documents.listed() if row.author == author_of(source)]
             for row in theirs:
                 if keep:
@@ -413,17 +420,23 @@ class Sources:
             )
 
     @asynccontextmanager
-    async def _alone(self, source: FollowedSource) -> AsyncIterator[None]:
-        """No two processes sync one source at once, nor one process twice. Raises SourceError where it is, and once it
-        is another's (as after this machine was suspended) or `_stop`ped."""
+    async def _alone(self, source: FollowedSource, *, ending: bool = False) -> AsyncIterator[None]:
+        """No two processes sync one source at once, nor one process twice. Raises SourceError where it is, unless what
+        others do with it is `ending`, and once it is another's (as after this machine was suspended) or
+        `_stop`ped."""
         async with self._locks.setdefault(source.id, asyncio.Lock()):
-            if not await self._take(source):
-                raise SourceError(_BUSY, name=source.name)
+            loop = asyncio.get_running_loop()
+            end = loop.time() + (LET_GO if ending else 0.0)
+            while not await self._take(source):
+                if loop.time() >= end:
+                    raise SourceError(_BUSY, name=source.name)
+                await asyncio.sleep(LOOK / 4)
+                await self._stop(source)  # it may have been begun again
             every, trouble = LEASE.total_seconds() / 4, f"the lease on source {source.name} could not be renewed"
 
             async def renew() -> None:
                 if not await self._take(source):
-                    self._stop(source)
+                    self._end(source.id)
 
             held = self._held[source.id] = asyncio.timeout(None)
             try:
@@ -438,11 +451,16 @@ class Sources:
                 with suppress(StoreError):
                     await self._store.leave(source.id, owner=self._owner)
 
-    def _stop(self, source: FollowedSource) -> None:
-        """Let what this process does with it end now; the next look goes on where it was."""
-        if source.id in self._held:
+    async def _stop(self, source: FollowedSource) -> None:
+        """Let what is done with it, here or in another process, end now; the next look goes on where it was."""
+        self._end(source.id)
+        if self._signals is not None:
+            await self._signals.say_now(_STOP, source.id)
+
+    def _end(self, id: str) -> None:
+        if id in self._held:
             with suppress(RuntimeError):  # it ends by itself
-                self._held[source.id].reschedule(0)
+                self._held[id].reschedule(0)
 
     async def _take(self, source: FollowedSource) -> bool:
         now = self._clock()

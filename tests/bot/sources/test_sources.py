@@ -35,7 +35,9 @@ from bot.sources.git import GitAccess, GitBounds, GitSource, web_address
 from bot.sources.sources import EVERY, NewSource, Sources
 from bot.sources.sync import Sync, SyncReport
 from bot.store.audit import Audit
+from bot.store.engine import connect
 from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
+from bot.store.signals import Signals
 from bot.types import Actor, Audience, Place, Recipient, Upload
 from bot.waiting import beside
 from retrieval.i18n import Text
@@ -1115,6 +1117,47 @@ async def test_a_source_is_paused_or_removed_in_the_middle_of_its_sync(home: Hom
                 await syncing
     found = [(one.source.state, one.source.trouble, one.syncing) for one in await home.sources.listed(READERS)]
     assert found == ([("paused", None, False)] if gesture == "pause" else [])
+
+
+@asynccontextmanager
+async def another(home: Home, clock: Clock, url: str, owner: str) -> AsyncIterator[Sources]:
+    """The sources of one of the processes that share a server's database."""
+    engine, ready = connect(url), asyncio.Event()
+    signals = Signals(engine)
+    signals.listen("", lambda _: ready.set())
+    library, store = home.library, FollowedSources(engine)
+    made = Sources(
+        settings(home.folder), store, library.knowledge, library.documents, owner=owner, clock=clock, signals=signals
+    )
+    try:
+        async with beside(signals.hear()):
+            await asyncio.wait_for(ready.wait(), 30)
+            yield made
+    finally:
+        await engine.dispose()
+
+
+@pytest.mark.parametrize("gesture", ["pause", "remove"])
+async def test_a_source_is_paused_or_removed_in_the_middle_of_its_sync_by_another_process(
+    home: Home, clock: Clock, server_url: str, gesture: str
+) -> None:
+    async with (
+        silent_site() as (site, asked),
+        another(home, clock, server_url, "one") as one,
+        another(home, clock, server_url, "other") as other,
+    ):
+        await one.add(EDITOR, NewSource("website", site, name="wiki"))
+        syncing = asyncio.create_task(one.sync(EDITOR, "wiki", READERS))
+        await asked.wait()
+        async with asyncio.timeout(30):
+            if gesture == "pause":
+                await other.pause(EDITOR, "wiki", READERS)
+            else:
+                assert await other.remove(EDITOR, "wiki", READERS, keep=False) == 0
+            with pytest.raises(SourceError, match="paused or removed"):
+                await syncing
+        found = [(status.source.state, status.source.trouble) for status in await other.listed(READERS)]
+        assert found == ([("paused", None)] if gesture == "pause" else [])
 
 
 # -- by itself ---------------------------------------------------------------------------------------------------------
