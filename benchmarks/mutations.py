@@ -3616,6 +3616,18 @@ MUTATIONS = (
         ("tests/agent/models/test_openai.py::test_figures_of_use_that_are_none_cost_no_answer",),
     ),
     Mutation(
+        "asking: who cannot be asked gives way once the next can be looked for",
+        "bot/unanswered/asking.py",
+        ("            if question.scope != TEAM:\n                await self.asks.drop(ask.turn)\n                return\n", "            await self.asks.drop(ask.turn)\n            if question.scope != TEAM:\n                return\n"),
+        ("tests/bot/unanswered/test_asking.py::test_who_cannot_be_asked_any_more_gives_way_once_the_next_can_be_looked_for",),
+    ),
+    Mutation(
+        "asking: a question on an open card gets no second one there",
+        "bot/unanswered/asking.py",
+        ("            if to.place in [card.place for card in await self.cards([question.id])]:", "            if False:"),
+        ("tests/bot/unanswered/test_asking.py::test_a_question_on_an_open_card_of_the_digest_gets_no_second_one_there",),
+    ),
+    Mutation(
         "two documents of one name are two in an answer",
         "agent/events.py",
         ("one.document_id in documents if one.document_id else one", "one"),

@@ -57,6 +57,7 @@ from bot.store.held_files import HeldRows
 from bot.store.leases import inherit
 from bot.store.metrics import MetricsStore
 from bot.store.notifications import Notices
+from bot.store.outbox import Outbox
 from bot.store.processes import this_process
 from bot.store.tokens import ProgramTokens
 from bot.store.traces import Traces
@@ -595,6 +596,7 @@ async def running(
             data.conversations,
             data.documents,
             search=partial(knowledge.search, measured=False),
+            cards=Outbox(data.engine).cards,
         )
         bot = make_bot(
             settings,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import columns, execute, insert, rows
+from bot.store.engine import change, columns, execute, insert, rows
 from bot.store.locks import Mutex
 from bot.store.schema import asks, opt_outs
 from bot.types import Place
@@ -42,10 +42,17 @@ class Asks:
         self._engine = engine
         self.asking = Mutex(engine, "asks")  # one at a time brings questions to people
 
-    async def add(self, ask: PersonAsk) -> bool:
-        """Keep one before it is sent. False: this turn's question has been brought to somebody already."""
-        added = insert(self._engine, asks).values(columns(ask))
-        return bool(await execute(self._engine, added.on_conflict_do_nothing(index_elements=["turn"])))
+    async def add(self, ask: PersonAsk, instead: PersonAsk | None = None) -> bool:
+        """Keep one before it is sent, `instead` of an earlier one. False: this turn's question has been brought to
+        somebody already."""
+        added = insert(self._engine, asks).values(columns(ask)).on_conflict_do_nothing(index_elements=["turn"])
+
+        def add(db: Connection) -> bool:
+            if instead is not None:
+                db.execute(delete(asks).where(asks.c.turn == instead.turn, asks.c.asked_at == instead.asked_at))
+            return bool(db.execute(added).rowcount)
+
+        return await change(self._engine, add)
 
     async def get(self, turn: str) -> PersonAsk | None:
         found = await rows(self._engine, select(asks).where(asks.c.turn == turn))
@@ -68,10 +75,6 @@ class Asks:
         """Forget one that could not be sent: the question may be brought to somebody else."""
         unsent = (asks.c.turn == turn) & asks.c.sent_at.is_(None)
         await execute(self._engine, delete(asks).where(unsent))
-
-    async def forget(self, turn: str) -> None:
-        """Forget one, whether it was sent or not."""
-        await execute(self._engine, delete(asks).where(asks.c.turn == turn))
 
     async def count(self, person: str, since: datetime) -> tuple[int, int]:
         """How many questions this person has had brought to others, and how many to themselves, since a moment."""

@@ -8,7 +8,7 @@ often, or against their will. Source: product.md §4.
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from typing import Protocol
@@ -21,7 +21,7 @@ from bot.store.asks import Asks, PersonAsk, Reason
 from bot.store.conversations import Conversation, Conversations
 from bot.store.documents import Documents
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
-from bot.types import PUBLIC, Actor, Audience, Card, CardRow, Link, Place, Question, Recipient
+from bot.types import PUBLIC, Actor, Audience, Card, CardRow, Link, Place, Post, Question, Recipient
 from bot.unanswered.digest import SearchDocuments
 from bot.unanswered.digest_card import follows, offers, safe_link, shortened
 from bot.unanswered.expert_answers import ANSWERS, UNTOLD
@@ -128,6 +128,10 @@ _PASSAGE = Text(en="“{text}” — {name} ({collection})", ja="「{text}」—
 _THREAD = Text(en="thread", ja="スレッド")
 
 
+OpenCards = Callable[[Collection[int]], Awaitable[Sequence[Post]]]
+"""`Outbox.cards`: those that offer one of these questions still."""
+
+
 class Reach(Protocol):
     """The platforms that run, as far as somebody can be asked there. People and channels are as in
     `PersonAsk.recipient`."""
@@ -171,6 +175,7 @@ class Asking:
     conversations: Conversations
     documents: Documents
     search: SearchDocuments
+    cards: OpenCards
     _: KW_ONLY
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     reach: Reach | None = field(init=False, default=None)
@@ -199,8 +204,7 @@ class Asking:
             by = actor.full_id
             if (await self.asks.count(by, self.clock() - timedelta(days=1)))[0] >= A_DAY:
                 return AskReply(filled(_ENOUGH, n=str(A_DAY)))
-            await self.asks.forget(turn)
-            return await self._bring(self.reach, kept, question, audience, by, choice)
+            return await self._bring(self.reach, kept, question, audience, by, choice, instead=known)
 
     async def deliver(self) -> None:
         """Send what was kept for its time, or what could not be sent at once."""
@@ -294,8 +298,10 @@ class Asking:
         by: str,
         choice: str = "",
         besides: Collection[str] = (),
+        instead: PersonAsk | None = None,
     ) -> AskReply:
-        """To the first who can be asked. What is private needs the choice of exactly that one."""
+        """To the first who can be asked, `instead` of whoever was asked before: that holds until somebody is found, or
+        nobody is there. What is private needs the choice of exactly that one."""
         asker = f"{kept.asked.place.platform}:{kept.asked.author}"
         async for one in self._candidates(reach, question, kept.asked.place, audience, {by, asker, *besides}):
             try:
@@ -305,12 +311,15 @@ class Asking:
                 continue
             if one.reason == "channel" and not _may_go_to(to, question, kept.asked.place):
                 continue
+            if to.place in [card.place for card in await self.cards([question.id])]:  # such as the digest's
+                await self.asks.drop(kept.turn)
+                return _said(_ALREADY, _called(to), kept.asked.place)
             if question.scope != TEAM and choice != one.recipient:
                 return await self._confirm(question, one, to, readers(kept.asked.place, audience))
             now = self.clock()
             due = now if one.reason == "channel" else self._awake(to, now)
             ask = PersonAsk(kept.turn, question.id, by, one.recipient, one.reason, to.place, now, due)
-            if not await self.asks.add(ask):  # by another process meanwhile
+            if not await self.asks.add(ask, instead):  # by another process meanwhile
                 return _said(_ALREADY, _called(to), kept.asked.place)
             if due > now:
                 return self._waits(to, due)
@@ -323,6 +332,7 @@ class Asking:
             except ConnectionError as error:
                 log.warning("a question for somebody could not be sent (%s); trying again", error)
             return _said(_ASKED, _called(to), kept.asked.place)
+        await self.asks.drop(kept.turn)
         return AskReply(_NOBODY)
 
     async def _deliver(self, reach: Reach, ask: PersonAsk) -> None:
@@ -345,14 +355,20 @@ class Asking:
             await self._send(reach, ask, question, kept, to)
         except LookupError as error:
             log.warning("somebody cannot be asked any more: %s", error)
-            await self.asks.drop(ask.turn)
-            if question.scope == TEAM:
-                audience = PUBLIC
-                await self._bring(reach, kept, question, audience, ask.by, besides={ask.recipient})
-        except ConnectionError as error:
-            log.warning("a question for somebody could not be sent (%s); trying again", error)
-            if self.clock() - ask.due_at > GIVE_UP:
+            if question.scope != TEAM:
                 await self.asks.drop(ask.turn)
+                return
+            try:
+                await self._bring(reach, kept, question, PUBLIC, ask.by, besides={ask.recipient}, instead=ask)
+            except RAGToolError as failed:  # nobody can be looked for now
+                await self._try_later(ask, failed)
+        except ConnectionError as error:
+            await self._try_later(ask, error)
+
+    async def _try_later(self, ask: PersonAsk, error: Exception) -> None:
+        log.warning("a question for somebody could not be sent (%s); trying again", error)
+        if self.clock() - ask.due_at > GIVE_UP:
+            await self.asks.drop(ask.turn)
 
     async def _send(self, reach: Reach, ask: PersonAsk, question: Question, kept: Conversation, to: Recipient) -> None:
         """Raises LookupError, ConnectionError."""

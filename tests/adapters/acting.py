@@ -26,6 +26,7 @@ from bot.store.digests import Totals
 from bot.store.followed import FollowedSources
 from bot.store.leases import inherit
 from bot.store.notifications import Notices
+from bot.store.outbox import Outbox
 from bot.store.turns import TurnStore
 from bot.turns.admission import AT_ONCE, Admission
 from bot.turns.queue import TurnQueue
@@ -151,6 +152,7 @@ async def process(
             data.conversations,
             data.documents,
             search=_nothing if knowledge is None else partial(known.search, measured=False),
+            cards=Outbox(data.engine).cards,
         )
         followed = FollowedSources(data.engine)
         sources = Sources(given, followed, known, data.documents, owner=inbox.owner, clock=clock)

@@ -120,7 +120,9 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
         notices = Notices(engine)
         answers = ExpertAnswers(chosen, knowledge, questions, notices, library.documents, audit)
         search = partial(knowledge.search, measured=False)
-        asking = Asking(chosen, Asks(engine), questions, data.conversations, library.documents, search)
+        asking = Asking(
+            chosen, Asks(engine), questions, data.conversations, library.documents, search, Outbox(engine).cards
+        )
         sources = Sources(chosen, FollowedSources(engine), knowledge, library.documents, owner="me")
         commands = SlashCommands(chosen, data, knowledge, channels, answers, asking, sources, audit, digest)
         yield Office(library, commands, channels, audit, Asked(engine), sources)

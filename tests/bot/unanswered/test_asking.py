@@ -1,6 +1,7 @@
 """Who is asked what, and what everybody reads of it. Source: product.md §4."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,12 +16,14 @@ from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import change
 from bot.store.feedback import Votes
+from bot.store.outbox import Outbox
+from bot.store.schema import asks as asks_table
 from bot.store.schema import collections as collection_table
 from bot.store.schema import documents as document_table
 from bot.store.schema import questions as question_table
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion, UnansweredQuestions
-from bot.types import Actor, Audience, Card, Feedback, Incoming, Place, Recipient, Visibility
+from bot.types import Actor, Audience, Card, Feedback, Incoming, Place, Post, Recipient, Visibility
 from bot.unanswered.asking import A_DAY, NOW, Asking, AskReply
 from retrieval.i18n import Text
 from retrieval.types import EVERYONE, TEAM, Found, Hit, Passage, RAGToolError, Readers, SearchMetrics
@@ -61,6 +64,7 @@ class Town:
             Conversations(engine),
             Documents(engine, "e"),
             self.search,
+            Outbox(engine).cards,
             clock=lambda: self.now,
         )
         self.asking.reach = self
@@ -563,6 +567,43 @@ async def test_a_turn_of_another_place_is_not_known(town: Town) -> None:
     turn = await town.asked(place=SECRET, seen="private")
     assert "no longer know" in (await town.press(turn)).text.en
     assert "no longer know" in (await town.press("0" * 32)).text.en and not town.posted
+
+
+async def test_who_cannot_be_asked_any_more_gives_way_once_the_next_can_be_looked_for(town: Town) -> None:
+    await town.document("refunds.md", "U5")
+    await town.document("returns.md", "U6")
+    town.now = NOON + timedelta(hours=12)  # night in Tokyo
+    turn, search = await town.asked(), town.search
+    await town.press(turn)
+
+    async def broken(query: str, allowed: Readers) -> Found:
+        raise RAGToolError(Text(en="away", ja="停止中"))
+
+    del town.people["U5"]
+    town.now, town.asking.search = NOON + timedelta(days=1), broken
+    await town.asking.deliver()
+    assert not town.posted
+    town.asking.search = search
+    await town.asking.deliver()
+    assert town.cards == ["DU6"]
+
+
+async def test_a_question_on_an_open_card_of_the_digest_gets_no_second_one_there(town: Town) -> None:
+    here = Place("slack", "T1", "C9")
+    town.channel = Recipient(here, Audience("public"), "#help", None, "en")
+    turn = await town.asked()
+    await town.press(turn)
+    (question,) = await town.questions.of_turn(turn)
+    assert town.cards == ["C9"]
+    await change(town.engine, lambda db: db.execute(asks_table.delete()))
+    data = {"questions": [question.id], "closed": False, "row": {"sources": []}}
+    card = Post("digest:1", "card", 0, here, message="7.0", data=data)
+    await Outbox(town.engine).confirm(card)
+    reply = await town.press(turn)
+    assert "has been asked this already" in reply.text.en and town.cards == ["C9"]
+    await Outbox(town.engine).confirm(replace(card, data=data | {"closed": True}))
+    await town.press(turn)
+    assert town.cards == ["C9", "C9"]
 
 
 async def test_a_card_whose_passages_cannot_be_looked_up_goes_without(town: Town) -> None:
