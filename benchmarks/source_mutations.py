@@ -131,6 +131,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_a_document_stays_where_somebody_has_put_it_and_for_whom",),
     ),
     (
+        "Sources: an address that has changed is also that of a document that was put elsewhere",
+        SYNC,
+        (
+            "self.documents.listed(author=author_of(self.source))",
+            "self.documents.listed(author=author_of(self.source), collection=self.source.collection)",
+        ),
+        (f"{TESTS}::test_an_address_that_has_changed_is_the_document_s_without_a_new_version",),
+    ),
+    (
         "Sources: what is followed into a collection goes where that goes",
         "bot/store/collections.py",
         ("await db.execute(update(followed).where(followed.c.collection == source).values(collection=into))", "pass"),

@@ -260,7 +260,7 @@ class Sources:
         source = await self._theirs(actor, name, readers, keep=keep)
         await self._stop(source)
         async with self._alone(source, ending=True):
-            theirs = [row for row in await self._documents.listed() if row.author == author_of(source)]
+            theirs = await self._documents.listed(author=author_of(source))
             for row in theirs:
                 if keep:
                     await self._documents.sign(row.id, KEPT)

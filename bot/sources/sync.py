@@ -156,10 +156,8 @@ class Sync:
                 await self._rename(row, row.name, urls[row.id])
 
     async def _rows(self) -> list[DocumentRow]:
-        """The documents that are the source's own."""
-        readers = Readers(frozenset({self.source.scope}))
-        listed = await self.documents.listed(readers, collection=self.source.collection)
-        return [row for row in listed if row.author == author_of(self.source)]
+        """The documents that are the source's own, wherever somebody has put them."""
+        return await self.documents.listed(author=author_of(self.source))
 
     async def _page(self, listing: Listing, page: SourcePage, before: FollowedPage) -> None:
         fetched, document, refusal = Fetched(None), before.document, None

@@ -39,7 +39,12 @@ class Documents:
         return await self._one(documents.c.id == document_id)
 
     async def listed(
-        self, readers: Readers | None = None, *, collection: str | None = None, name: str | None = None
+        self,
+        readers: Readers | None = None,
+        *,
+        collection: str | None = None,
+        name: str | None = None,
+        author: str | None = None,
     ) -> list[DocumentRow]:
         """The documents these readers may read (None: all, for maintenance), by collection and name."""
         wanted = select(documents).order_by(documents.c.collection, documents.c.name, documents.c.scope)
@@ -49,6 +54,8 @@ class Documents:
             wanted = wanted.where(documents.c.collection == collection)
         if name is not None:
             wanted = wanted.where(documents.c.name == name)
+        if author is not None:
+            wanted = wanted.where(documents.c.author == author)
         return [DocumentRow(**row._mapping) for row in await rows(self._engine, wanted)]
 
     async def page(

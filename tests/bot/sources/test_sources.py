@@ -380,6 +380,9 @@ async def test_an_address_that_has_changed_is_the_document_s_without_a_new_versi
     source = await followed(home)
     memory = Memory({"a.md": "One.", "b.md": "Two."}, below="https://host.example/main/")
     await synced(home, source, memory)
+    (elsewhere,) = await home.library.documents.listed(name="b.md")  # where somebody has put it
+    await home.library.knowledge.move(elsewhere.id, "port", READERS)
+    await home.library.knowledge.rescope(elsewhere.id, "place:slack:T:C1", READERS)
     rows = {row.name: row for row in await home.library.documents.listed()}
     memory.below = "https://host.example/trunk/"
     memory.fetched.clear()
