@@ -125,9 +125,25 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (REPLACED,),
     ),
     (
+        "Sources: a thread that somebody has narrowed stays one document",
+        SYNC,
+        ("own.scope if fewer or not self._by_page", "own.scope if not self._by_page"),
+        (
+            "tests/adapters/test_channel_sources.py::test_a_thread_whose_readers_somebody_has_changed_stays_one_document",
+        ),
+    ),
+    (
+        "Sources: a thread that somebody has widened stays one document",
+        SYNC,
+        ("            if own is not None and own.scope != scope:\n", "            if own is None:\n"),
+        (
+            "tests/adapters/test_channel_sources.py::test_a_thread_whose_readers_somebody_has_changed_stays_one_document",
+        ),
+    ),
+    (
         "Sources: a document keeps the readers that somebody gave it",
         SYNC,
-        ("self.source.scope if self._by_page else own.scope", "self.source.scope"),
+        ("own.scope if fewer or not self._by_page else self.source.scope", "self.source.scope"),
         (f"{TESTS}::test_a_document_stays_where_somebody_has_put_it_and_for_whom",),
     ),
     (

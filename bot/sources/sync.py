@@ -33,7 +33,15 @@ from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.types import Upload
 from retrieval.i18n import Text
 from retrieval.loaders.sanitize import clean_name
-from retrieval.types import EmbeddingError, QdrantConnectionError, RAGToolError, Readers, StoppedError
+from retrieval.types import (
+    EVERYONE,
+    TEAM,
+    EmbeddingError,
+    QdrantConnectionError,
+    RAGToolError,
+    Readers,
+    StoppedError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -199,6 +207,8 @@ class Sync:
         author = author_of(source)
         upload = Upload(name, fetched.data, collection, scope, author, page.url, date, fetched.said_in)
         try:
+            if own is not None and own.scope != scope:
+                own = await self.knowledge.rescope(own.id, scope, Readers(frozenset({own.scope})))
             if there is None and own is not None:  # under another name, such as that of another kind of file
                 await self._rename(own, name, page.url)
             verdict = await self.knowledge.take(upload)
@@ -292,10 +302,11 @@ class Sync:
 
     def _place(self, own: DocumentRow | None) -> tuple[str, str]:
         """The collection and scope of a page's document: where somebody has put it, if it is there. A thread has the
-        readers of its channel."""
+        readers of its channel, or the fewer that somebody gave it."""
         if own is None:
             return self.source.collection, self.source.scope
-        return own.collection, self.source.scope if self._by_page else own.scope
+        fewer = self.source.scope == TEAM and own.scope != EVERYONE
+        return own.collection, own.scope if fewer or not self._by_page else self.source.scope
 
     def _done(self, page: SourcePage, before: FollowedPage) -> bool:
         return before.version == page.version and not self._stopped(before)

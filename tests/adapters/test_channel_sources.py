@@ -13,7 +13,7 @@ from bot.sources.base import PausedError, SourceError
 from bot.store.qa_pairs import PairRows, Tracked
 from bot.types import Place, Upload
 from bot.waiting import beside
-from retrieval.types import TEAM, Hit
+from retrieval.types import EVERYONE, TEAM, Hit
 from tests.adapters.acting import until
 from tests.adapters.talks import EDITOR, PLATFORMS, PUBLIC, Talk, talk
 from tests.bot.broken import without
@@ -134,6 +134,27 @@ async def test_a_channel_that_becomes_private_narrows_before_the_next_answer(pla
         await here.sync()
         (row,) = await here.library.documents.listed()
         assert (row.scope, (await here.source()).scope) == (here.scope, here.scope)
+
+
+@EACH
+@pytest.mark.parametrize("scope", ["place:slack:T1:C99", EVERYONE])
+async def test_a_thread_whose_readers_somebody_has_changed_stays_one_document(
+    platform: str, scope: str, tmp_path: Path
+) -> None:
+    """For fewer it stays; for more than the channel's readers it does not."""
+    async with talk(platform, tmp_path) as here, here.running():
+        root = await here.asks("ann", "Where is the key?", ("ben", "In room 4."))
+        here.now.later(hours=25)
+        await here.follow()
+        (row,) = await here.library.documents.listed()
+        assert await here.library.knowledge.rescope(row.id, scope, PUBLIC)
+        await here.says("ben", "Not any more: in room 5.", root)
+        await here.heard()
+        here.now.later(hours=25)
+        await here.sync()
+        (now,) = await here.library.documents.listed()
+        assert now.id == row.id and now.hash != row.hash
+        assert now.scope == (TEAM if scope == EVERYONE else scope)
 
 
 @EACH
