@@ -42,8 +42,8 @@ def normalise(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """With U+FFFD for half a surrogate pair, which a model may write and no encoding takes; two halves that stand
-    together are the character that they mean."""
+    """With U+FFFD for half a surrogate pair, which people and models do send and no encoding takes; two halves that
+    stand together are the character that they mean."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -114,6 +114,5 @@ def _newest(found: Contradiction, hits: Mapping[int, Hit]) -> int | None:
 def _citation(n: int, passage: Passage, sentence: str) -> Citation:
     quote = sentence if len(sentence) <= QUOTE else sentence[: QUOTE - 1] + "…"
     place = (passage.document, passage.collection, passage.chunk)
-    dated = passage.updated or None
-    about = {"said_in": passage.said_in, "document_id": passage.document_id}
-    return Citation(n, *place, quote, passage.url, dated, passage.name, **about)
+    told = (passage.url, passage.updated or None, passage.name)
+    return Citation(n, *place, quote, *told, said_in=passage.said_in, document_id=passage.document_id)

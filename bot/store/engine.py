@@ -30,7 +30,7 @@ from bot.types import Place
 from bot.waiting import finished
 from retrieval.durable import still
 from retrieval.i18n import Text
-from retrieval.text import normalise
+from retrieval.text import encodable, normalise
 
 log = logging.getLogger(__name__)
 
@@ -558,7 +558,7 @@ def columns(value: Any) -> dict[str, Any]:
 
 def storable(text: str) -> str:
     """People's text as every database takes it: without NUL and lone surrogates (a terminal can send both)."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
+    return encodable(text.replace("\0", ""))
 
 
 _SQLITE = {

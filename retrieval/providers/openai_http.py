@@ -17,6 +17,7 @@ import httpx2
 from pydantic import SecretStr
 
 from retrieval.providers.errors import A_DAY_IS_OVER, HttpRefusal
+from retrieval.text import encodable
 
 BASE_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 5.0
@@ -76,8 +77,8 @@ def headers(key: SecretStr | None) -> dict[str, str]:
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:
-    """JSON in UTF-8. Halves of surrogate pairs, which people and models do send, become question marks."""
-    return json.dumps(body, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    """JSON in UTF-8."""
+    return encodable(json.dumps(body, ensure_ascii=False, default=str)).encode()
 
 
 def without_key(text: str, key: SecretStr | None) -> str:

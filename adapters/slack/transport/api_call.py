@@ -36,6 +36,7 @@ from adapters.slack.transport.errors import (
 from adapters.slack.transport.rate_limits import Pacer, Shared
 from adapters.slack.transport.sessions import RENAME, SESSION
 from bot.waiting import Sleep
+from retrieval.text import encodable
 
 
 @dataclass(slots=True)
@@ -268,7 +269,7 @@ def _field(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode()  # half of a surrogate pair cannot be sent
+    return encodable(text)
 
 
 class _Absent:

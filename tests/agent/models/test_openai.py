@@ -96,7 +96,7 @@ async def test_roles_alternate_begin_with_the_user_and_hold_no_empty_text() -> N
 async def test_half_a_surrogate_pair_is_no_matter() -> None:
     async with FakeOpenAI(YES) as server:
         await parts(server, UserMessage("broken \ud83d here"))
-    assert server.journal[0].body["messages"][0]["content"] == "broken ? here"
+    assert server.journal[0].body["messages"][0]["content"] == "broken \ufffd here"
 
 
 async def test_nothing_to_reply_to_is_an_error_of_ours() -> None:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import StoreError
-from bot.store.engine import BEGIN_TRIES, CONNECTIONS, change, connect, execute, insert, read, rows, write
+from bot.store.engine import BEGIN_TRIES, CONNECTIONS, change, connect, execute, insert, read, rows, storable, write
 from bot.store.inspection import probe
 from bot.store.schema import collections, feedback, indexes
 from bot.waiting import finished
@@ -595,3 +595,7 @@ async def test_insert_knows_conflicts_in_both_dialects(engine: AsyncEngine) -> N
             )
     async with read(engine) as db:
         assert (await db.scalars(select(indexes.c.generation))).all() == [2]
+
+
+def test_text_is_stored_without_what_no_database_takes() -> None:
+    assert storable("\ud83d\ude00 and half: \ud83d, and nothing: \0.") == "\U0001f600 and half: \ufffd, and nothing: ."
