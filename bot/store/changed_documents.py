@@ -6,16 +6,19 @@ import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, null, select, update
 
-from agent.events import Answered, PageChange, of_documents
+from agent.events import Answered, Citation, PageChange, of_documents
 from bot.access import default_scope
 from bot.records import ChangedPage
 from bot.store.conversations import Conversation, answered, changes_json, conversation, incoming
 from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import answers, changed_documents, documents, notices, sources, turns
 from bot.store.withdrawal import hold_turns, posted, rewrite
+
+_Cited = TypeVar("_Cited", Citation, PageChange)
 
 KEPT = timedelta(days=90)  # an older answer is left as it is
 AT_ONCE = 100
@@ -122,17 +125,21 @@ def rename_citations(db: Connection, document: str, name: str, to: str) -> None:
     db.execute(update(changed_documents).where(changed_documents.c.document == document).values(name=to))
 
 
-def correct_citations(db: Connection, was: Mapping[str, str], **to: str) -> None:
-    """What was said of a document (its name by its id) has it from now on by another name (`document`) or id
-    (`document_id`)."""
+def correct_citations(db: Connection, was: Mapping[str, str], *, document: str = "", document_id: str = "") -> None:
+    """What was said of a document (its name by its id) has it from now on by another name (`document`) or id."""
+
+    def corrected(one: _Cited) -> _Cited:
+        if not of_documents(one, was):
+            return one
+        return replace(one, document=document or one.document, document_id=document_id or one.document_id)
+
     cited = select(sources.c.turn).where(sources.c.document.in_(was), sources.c.cited)
     hold_turns(db, cited)
     for row in db.execute(select(answers).where(answers.c.turn.in_(cited))).all():
         answer = answered(row)
-        renamed = [replace(one, **to) if of_documents(one, was) else one for one in answer.citations]
-        changes = [replace(one, **to) if of_documents(one, was) else one for one in answer.changes]
-        its = update(answers).where(answers.c.turn == row.turn)
-        db.execute(its.values(citations=[*map(asdict, renamed)], changes=changes_json(changes)))
+        citations = [asdict(corrected(one)) for one in answer.citations]
+        changes = changes_json([corrected(one) for one in answer.changes])
+        db.execute(update(answers).where(answers.c.turn == row.turn).values(citations=citations, changes=changes))
 
 
 def _last() -> ColumnElement[bool]:
