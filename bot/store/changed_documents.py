@@ -126,7 +126,7 @@ def rename_citations(db: Connection, document: str, name: str, to: str) -> None:
 
 
 def correct_citations(db: Connection, was: Mapping[str, str], *, document: str = "", document_id: str = "") -> None:
-    """What was said of a document (its name by its id) has it from now on by another name (`document`) or id."""
+    """Let what was said of a document (its name by its id) have it by another name (`document`) or id."""
 
     def corrected(one: _Cited) -> _Cited:
         if not of_documents(one, was):

@@ -6,6 +6,7 @@ are, so these go.
 """
 
 from datetime import timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -25,8 +26,8 @@ def upgrade() -> None:
     op.add_column("searches", sa.Column("turn", sa.String(length=32), nullable=True))
     op.create_index("ix_searches_turn", "searches", ["turn"])
     db = op.get_bind()
-    coming = db.execute(sa.select(_TURNS).order_by(_TURNS.c.claimed_at.desc())).all()
-    running: list[sa.Row] = []
+    coming = [*db.execute(sa.select(_TURNS).order_by(_TURNS.c.claimed_at.desc()))]
+    running: list[sa.Row[Any]] = []
     for search in db.execute(sa.select(_SEARCHES.c.id, _SEARCHES.c.at).order_by(_SEARCHES.c.at)).all():
         while coming and coming[-1].claimed_at - _AROUND <= search.at:
             running.append(coming.pop())
