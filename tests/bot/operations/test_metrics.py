@@ -23,7 +23,7 @@ from bot.store.documents import Documents
 from bot.store.engine import connect
 from bot.store.feedback import Votes
 from bot.store.metrics import MetricsStore
-from bot.store.searches import Searches, percentile
+from bot.store.searches import Measured, Searches, percentile
 from bot.store.traces import Noted
 from bot.store.turns import TurnStore
 from bot.store.unanswered import MissedQuestion
@@ -80,7 +80,7 @@ class Team:
 
     async def searches(self, *taken: float, at: datetime = NOW, error: str | None = None, found: int = 1) -> None:
         measured = [(SearchMetrics("?", "handbook", ms, 9, found, 0.65, (), error, at), TEAM) for ms in taken]
-        await Searches(self.engine).add(*measured)
+        await Searches(self.engine).add(*(Measured(metrics, scope) for metrics, scope in measured))
 
     async def votes(self, turn: str, who: str, vote: Any, reason: Any = None, at: datetime = NOW) -> None:
         await Votes(self.engine).put(Feedback(turn, who, vote, reason, "", at), TEAM)
