@@ -250,8 +250,9 @@ class TurnStore:
             kept = db.execute(select(turns.c.finished_at, posted(turn)).where(turns.c.id == turn)).first()
             if kept is None:  # deleted meanwhile
                 return
-            waited = now - (kept[0] or now)
-            if kept[1] or waited < PATIENCE:
+            finished, stands = kept
+            waited = now - (finished or now)
+            if stands or waited < PATIENCE:
                 later = update(answers).where(answers.c.turn == turn)
                 db.execute(later.values(show_at=now + min(max(waited, SOON), LATER)))
 
