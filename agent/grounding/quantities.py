@@ -210,8 +210,9 @@ _SECTION = re.compile(
     r"|\b(?:section|article|clause|chapter)s?\s\d+(?:\.\d+)*|§+\s?\d+(?:\.\d+)*",
     re.I,
 )
-_MARKER = re.compile(  # of a list item or a numbered heading: it counts, and states nothing
-    r"^[ \t>]*(?:[-*+][ \t]+)?\(?\d{1,2}(?:\.\d{1,2})*[.)](?=[^\d\n])|^[ \t]*#{1,6}[ \t]+\d{1,2}(?:\.\d{1,2})*(?=\s)",
+_MARKER = re.compile(  # of a list item or a numbered heading, which counts and states nothing; 2.8.0 is a version
+    r"^[ \t>]*(?:[-*+][ \t]+)?\(?\d{1,2}(?:\.\d{1,2})*[.)](?=[^\d\n])"
+    r"|^[ \t]*#{1,6}[ \t]+\d{1,2}(?:(?=\s)|\.\d{1,2}(?=[ \t]+[^\W\d_]))",
     re.M,
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

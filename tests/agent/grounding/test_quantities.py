@@ -125,6 +125,9 @@ SAME = (
     ("85dB", "85デシベル"),
     ("290スイスフラン", "CHF 290"),
     ("three months' salary", "three monthly salaries"),
+    ("since 2.8.0", "## 2.8.0 (2024-11-20)\n\n- Added: dual SIM"),
+    ("in version 2.9", "## 2.9 - 2025-04-15\n\n- Added: a buffer"),
+    ("in version 2.9", "## 2.9\n\n- Added: a buffer"),
     ("3か月半", "3.5か月"),
 )
 
@@ -159,6 +162,8 @@ OTHER = (
     ("1,000", "100 and 10,000"),
     ("1.5 hours", "15 hours"),
     ("三人", "二人"),
+    ("2.9 GB", "## 2.9 Storage\n\nAs much as you need."),
+    ("3 days", "## 3 Refunds\n\nThey take a while."),
     ("13 days", "thirty days"),
     ("2週間", "2か月"),
     ("有効期限三十日", "有効期限は14日"),
