@@ -171,19 +171,30 @@ class Shown:
 
 
 def newest_first(question: str, excerpts: Sequence[Excerpt], hits: Sequence[tuple[int, Hit]]) -> list[Excerpt]:
-    """Of editions of a page, whose titles differ in a year or date alone, the newest in front of the others; those that
-    the question names stay where they are."""
-    asked = frozenset(_DIGITS.findall(unicodedata.normalize("NFKC", question)))
+    """Of editions of a page, whose titles differ in a year or date alone, the one that the question names in front of
+    the others, then the newest."""
+    editions = [_edition(question, hits[excerpt.hit][1]) for excerpt in excerpts]
+    ranked = sorted(range(len(excerpts)), key=lambda at: editions[at][1], reverse=True)
+    of_page = {name: [at for at in ranked if editions[at][0] == name] for name, _ in editions}
+    return [excerpts[of_page[name].pop(0)] for name, _ in editions]
 
-    def edition(excerpt: Excerpt) -> tuple[str, list[int]]:
-        title = unicodedata.normalize("NFKC", hits[excerpt.hit][1].passage.title)
-        numbers = _DIGITS.findall(title)
-        dated = any(map(_YEAR.fullmatch, numbers)) and asked.isdisjoint(numbers)
-        return (_DIGITS.sub("0", title), [*map(int, numbers)]) if dated else (title, [])
 
-    newest = sorted(excerpts, key=lambda excerpt: edition(excerpt)[1], reverse=True)
-    editions = {name: [each for each in newest if edition(each)[0] == name] for name, _ in map(edition, excerpts)}
-    return [editions[edition(excerpt)[0]].pop(0) for excerpt in excerpts]
+def newer(question: str, one: Hit, other: Hit) -> bool:
+    """Whether one is of the edition of the other's page that goes before it."""
+    (name, rank), (of, than) = _edition(question, one), _edition(question, other)
+    return name == of and rank > than
+
+
+def _edition(question: str, hit: Hit) -> tuple[str, tuple[int, list[int]]]:
+    """The name that all editions of its page have, and what they are ranked by: how much of its date is asked for, and
+    the date."""
+    title = unicodedata.normalize("NFKC", hit.passage.title)
+    numbers = _DIGITS.findall(title)
+    if not any(map(_YEAR.fullmatch, numbers)):
+        return title, (0, [])
+    date = [*map(int, numbers)]
+    asked = {*map(int, _DIGITS.findall(unicodedata.normalize("NFKC", question)))}
+    return _DIGITS.sub("0", title), (len(asked & {*date}), date)
 
 
 def written(

@@ -20,6 +20,7 @@ from agent.extractive.index import (
     Shown,
     asks_the_same,
     certain,
+    newer,
     newest_first,
     of_that_name,
     rivals,
@@ -200,7 +201,10 @@ class ExtractiveModel:
         if certainly and not answered and not self._told(question, closest, first):
             certainly, closest = False, await self._shown(asked, found, question, of=of)
         other = rivals(question, found, told)[:1] if certainly else []
-        return _Look(certainly, closest, await self._shown(asked, other, question, of=of) if other else None)
+        beside = await self._shown(asked, other, question, of=of) if other else None
+        if beside and newer(question, other[0][1], first) and self._told(question, beside, other[0][1]):
+            closest, beside = beside, closest
+        return _Look(certainly, closest, beside)
 
     @staticmethod
     def _told(question: str, closest: Shown, first: Hit) -> bool:

@@ -564,6 +564,7 @@ OTHERS = ("Travel rules 2023", "Travel tariff 2025")
     [
         ("What is the tariff of a trip?", TARIFFS, (1, 2, 0)),
         ("What was the tariff of a trip in 2023?", TARIFFS, (0, 1, 2)),
+        ("What was the tariff of a trip in 2024?", TARIFFS, (2, 1, 0)),
         ("What is the tariff of a trip?", OTHERS, (0, 1)),
         ("What is the tariff of a trip?", ("Travel tariff 1", "Travel tariff 2"), (0, 1)),
         ("給与の締め日は？", RULES, (1, 2, 0)),
@@ -927,6 +928,23 @@ async def test_what_leads_to_another_page_cites_nothing(question: str, old: Pass
     last = answer(await turn(question, Scored((old, 0.9, 1.0), (other, 0.3, 0.9))))
     assert sum(block.endswith(leads) for block in last.text.split("\n\n")) == 1
     assert [line[-3:] for line in last.text.splitlines() if "[" in line] == ["[1]", "[2]"]
+
+
+@pytest.mark.parametrize(
+    ("question", "old", "new", "first"),
+    [
+        (FRIDAY, OLD.text, NEW.text, "2025"),
+        ("How many deploys are there on Friday?", "On Friday there are 3 deploys.", NEW.text, "2024"),
+    ],
+)
+async def test_of_a_page_and_its_newer_edition_that_tells_it_too_the_newer_is_what_the_documents_say(
+    question: str, old: str, new: str, first: str
+) -> None:
+    earlier, later = replace(OLD, text=old, title="Deploys 2024"), replace(NEW, text=new, title="Deploys 2025")
+    last = answer(await turn(question, Scored((earlier, 0.9, 1.0), (later, 0.3, 0.9))))
+    assert not last.unsure
+    assert last.text.startswith(f"The documents say:\n\n**Deploys {first}**\n> {new if first == '2025' else old} [1]")
+    assert len(last.citations) == 2
 
 
 async def test_another_page_that_holds_more_of_the_question_stands_beside_a_sure_one() -> None:
