@@ -15,7 +15,7 @@ from statistics import fmean, pstdev
 from unicodedata import east_asian_width
 
 from agent.extractive.wanted import has_wanted
-from agent.grounding.quantities import facts, figures
+from agent.grounding.quantities import facts, figures, with_capital_months
 from agent.segmentation import LONGEST_ITEM, Unit, units
 from retrieval.i18n import Language
 from retrieval.text import language_of
@@ -157,7 +157,7 @@ def candidate_lines(
         return sum(rarity[term] * (_NEWEST if term in newest else 1) for term in terms) / total
 
     has = has_wanted(question)
-    days = [fact for fact in facts(question) if any(atom.startswith(_DAY) for atom in fact.any_of)]
+    days = [fact for fact in facts(with_capital_months(question)) if any(atom.startswith(_DAY) for atom in fact.any_of)]
 
     def names_day(text: str) -> bool:
         return bool(days) and any(map(figures(text).hold, days))

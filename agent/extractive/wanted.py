@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain
 
 from agent.grounding.entities import denies
-from agent.grounding.quantities import amount, facts, figures, without_sections
+from agent.grounding.quantities import amount, facts, figures, with_capital_months, without_sections
 from agent.routing.follow_up import about, reading
 from agent.routing.parts import asking
 from agent.routing.patterns import words
@@ -76,14 +76,17 @@ def of_that_row(question: str, lines: Sequence[Unit], place: str) -> bool:
     """
     rows = [line for line in lines if line.columns]
     encoder, subject = reading()
-    subjects = frozenset(subject(encoder.query(question)[0].indices))
+    asked = with_capital_months(question)
+    named = facts(asked)
+    for fact in named:  # compared as a figure: "26 may" is 2025-05-26, and 「1人」 stands in 「1人あたり」
+        asked = asked.replace(fact.shown, " ", 1)
+    subjects = frozenset(subject(encoder.query(asked)[0].indices))
     prose = [line for line in lines if not line.columns]
 
     def around(row: Unit) -> Iterator[str]:
         """Prose of its section: what another one says is of another table, though its rows may be called the same."""
         return (line.text for line in prose if row.headings[: len(line.headings)] == line.headings)
 
-    named = facts(question)
     years = {*_YEAR.findall(place)}
     another = bool(years) and years.isdisjoint(_YEAR.findall(question))  # the page's
 

@@ -16,7 +16,7 @@ from agent.grounding.claims import Claim, OpenClaim, Verdict, read
 from agent.grounding.entities import BLANKS, Name, content, denies, is_strong, mentions, spelled_out, turns
 from agent.grounding.evidence import Evidence, citation, shared
 from agent.grounding.numerals import arabic
-from agent.grounding.quantities import Fact, amount, dated, facts, figures, squeeze
+from agent.grounding.quantities import Fact, amount, dated, facts, figures, squeeze, with_capital_months
 from agent.grounding.reckoning import Reckoning, possible, shown
 from agent.links import GAP, addresses, filled, scrubbed
 from retrieval.i18n import Language, Text
@@ -58,7 +58,6 @@ _NOT_STATED = Text(en="The cited passage does not say this.", ja="引用した�
 _CODE_WORD = re.compile(r"[A-Za-z_][\w./:@%+-]*\w", re.ASCII)
 _NO_CODE = re.compile(rf"^[ \t]*(?:#|//|--\s).*$|\s#\s.*$|{BLANKS}", re.M)  # remarks and blanks
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
-_MONTH = re.compile(r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b")  # as people write them in a chat
 _ENOUGH = 0.6  # share of a claim's content words that a passage must have to be cited for it instead
 _STRANGE = 0.15  # under this a cited passage is hardly about what the sentence is about
 _KNOWN = 0.5  # and under this a name or a number that only the question has makes the claim doubtful
@@ -203,7 +202,7 @@ class _Checker:
         self, evidence: Mapping[int, Evidence], question: str, language: Language, verdicts: Mapping[str, Verdict]
     ) -> None:
         self._evidence = evidence
-        self._question = _MONTH.sub(lambda month: month.group().capitalize(), question)
+        self._question = with_capital_months(question)
         self._asked = figures(self._question)
         self._digits = {*_DIGITS.findall(arabic(unicodedata.normalize("NFKC", question), claim=True))}
         self._language: Language = language

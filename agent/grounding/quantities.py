@@ -117,6 +117,11 @@ def _recurring(plain: str, of_dates: Sequence[int]) -> Iterable[int]:
     return (named - Counter(of_dates)).keys()
 
 
+def with_capital_months(question: str) -> str:
+    """A question with its months written as names; in a chat they are not ("26 may")."""
+    return _MONTH_TYPED.sub(lambda month: month.group().capitalize(), question)
+
+
 def without_sections(text: str) -> str:
     """`text` without the numbers of parts of a document, which say where a thing stands and not how much of it there
     is: 「第40条」, 「18条2項」, "Section 4.2"."""
@@ -220,6 +225,7 @@ _MONTH = (
     r"(?P<mon>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
     r"|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
 )
+_MONTH_TYPED = re.compile(rf"\b(?:{'|'.join(_MONTHS)})[a-z]*\b")
 _DAY_JA = "月火水木金土日"
 _DAY_EN = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WEEKDAY_EN = (

@@ -251,6 +251,7 @@ RECORDS = "\n".join(f"- SKU: A{n}, Product: Hex bolt M{n}, Price: {n * 10}" for 
     [
         ("Who is the primary for the week starting 2026-12-14?", ROTA, "Primary: Marcus"),
         ("who's on call in the week of Dec 7?", ROTA, "Primary: Aiko"),
+        ("who is on call in the week of dec 7", ROTA, "Primary: Aiko"),
         ("12月21日の週の当番は？", ROTA, "Primary: Lena"),
         ("what is the price of the hex bolt M10?", RECORDS, "Price: 100"),
     ],

@@ -399,6 +399,8 @@ async def test_lines_without_the_figure_that_is_asked_for_are_no_answer(
 
 
 LEAVE = "| Country | Annual leave |\n|---|---|\n| France | 27 days |\n| Germany | 30 days |"
+CLOSED = "- Date: 2025-05-05, Leeds: closed\n- Date: 2025-05-26, Leeds: open from 10:00"
+LIMITS = "| 内容 | 科目 | 上限 |\n|---|---|---|\n| 会食 | 接待交際費 | 1人あたり10,000円 |"
 WEEKS = "- 週: 第18週, 期間: 3/1～3/5, 電話当番: 伊藤\n- 週: 第19週, 期間: 3/8～3/12, 電話当番: 佐藤"
 ROOMS = "- Room: Alps, Phone: 4410, Seats: 8\n- Room: Baltic, Phone: 4420, Seats: 12"
 
@@ -409,6 +411,10 @@ ROOMS = "- Room: Alps, Phone: 4410, Seats: 8\n- Room: Baltic, Phone: 4420, Seats
         ("How many days of annual leave are there in France?", LEAVE, True),
         ("How many days of annual leave are there in Italy?", LEAVE, False),
         ("How many days of sick leave are there in France?", LEAVE, False),
+        ("is Leeds open on 26 may", CLOSED, True),
+        ("is Leeds open on 6 may", CLOSED, False),
+        ("接待は1人いくらまで？", LIMITS, True),
+        ("接待は1件いくらまで？", LIMITS.replace("1人", "3人"), False),
         ("第19週の電話当番は？", WEEKS, True),
         ("第3週の電話当番は？", WEEKS, False),
         ("What is the phone of room Baltic?", ROOMS, True),
