@@ -39,6 +39,8 @@ _BELOW = 1.0  # of what an item is in, which the item goes on from
 _COLUMN = 0.005  # what a column costs, so that two short lines come before a long one that is hardly better
 _NAMED = 2.0  # of a day that the question names, however either writes it
 _ROWS_BEHIND = 1.25  # a row of a table that has so much less of the question than the best one of it is another thing's
+_SECTION_BEHIND = 2.5  # a section of a passage that is so far behind the best one of it is about something else: of 555
+# questions none is told less without those, and short sections side by side are shown by a tenth less
 _BEHIND = 4.0  # what is so far behind by its words is not compared in meaning: of the lines that a question in a page's
 # own words finds up to nine tenths, of others few, and no fact less in any of five roundings of the vectors
 _CELL = re.compile(r" / |, (?=[^,:]{1,60}: )")  # of a row in one line
@@ -130,11 +132,14 @@ def _fitting(ranked: Sequence[tuple[float, float, _Line]], of: int) -> dict[int,
     chosen: dict[int, list[_Line]] = {}
     most, left = math.ceil(PASSAGES / of), COLUMNS * (of + 1) // (2 * of)
     best: dict[Hashable, float] = {}
-    for _, words, line in ranked:
+    sections: dict[Hashable, float] = {}
+    for score, words, line in ranked:
         size = _columns(line.unit.text[:LONGEST])
         fits = size <= left and (line.hit in chosen or len(chosen) < most)
         close = not line.table or words > best.setdefault(line.table, words) - _ROWS_BEHIND
-        if (fits and close) or not chosen:
+        lead = sections.setdefault(line.hit, score) - sections.setdefault((line.hit, line.unit.headings), score)
+        near = lead < _SECTION_BEHIND
+        if (fits and close and near) or not chosen:
             chosen.setdefault(line.hit, []).append(line)
             left -= size
     return chosen

@@ -228,6 +228,15 @@ def test_what_is_shown_is_bounded_in_passages_and_in_columns(line: str) -> None:
     assert COLUMNS - 100 < columns <= COLUMNS
 
 
+def test_a_section_about_something_else_is_not_shown_beside_the_one_that_answers() -> None:
+    page = (
+        "## Passes\n\nA lost pass costs 20 euros. Tell us the same day.\n\n## Kitchen\n\nFridges are emptied on Friday."
+    )
+    assert shown("what does a lost pass cost?", [hit(page)]) == "A lost pass costs 20 euros.\nTell us the same day."
+    other = hit("Fridges are emptied on Friday.", "kitchen.md")
+    assert "Fridges" in shown("what does a lost pass cost?", [hit(page), other])
+
+
 def test_one_line_that_is_longer_than_all_may_be_is_shown_all_the_same() -> None:
     row = "| 項目 | 内容 |\n|---|---|\n| 経費 | " + "とても長い説明" * 90 + " |"
     assert "経費" in shown("経費", [hit(row)])
