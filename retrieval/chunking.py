@@ -352,7 +352,8 @@ class _Cutter:
         size = 0
         for section in sections:
             tokens = sum(self._tokens(block.text) for block in section.blocks)
-            tiny = tokens <= self.target * _TINY
+            asked = bool(section.path and _ASKED.match(section.path[-1]))  # it stands with its answer alone
+            tiny = tokens <= self.target * _TINY and not asked
             if group and not (tiny and size + tokens <= self.target and _neighbours(group, section)):
                 yield self._together(group)
                 group, size = [], 0

@@ -93,6 +93,8 @@ def test_a_tiny_section_of_another_parent_stays_alone() -> None:
             ["問１：開館は？\n\n9時です。", "問２：駐輪は？\n\n地下です。"],
         ),
         ("- Q: Open?\n  A: Yes.\n- Q: Bikes?\n  A: No.", ["- Q: Open?\n  A: Yes.", "- Q: Bikes?\n  A: No."]),
+        ("## Q: Open?\n\nUntil six.\n\n## Q: Bikes?\n\nLevel B2.", ["Until six.", "Level B2."]),
+        ("### Q. 開館は？\n\nA. 9時です。\n\n### 駐輪\n\n地下です。", ["A. 9時です。", "地下です。"]),
     ],
 )
 def test_questions_stand_with_their_answers_alone(markdown: str, pairs: list[str]) -> None:
