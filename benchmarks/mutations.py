@@ -705,6 +705,64 @@ MUTATIONS = (
         ("tests/agent/extractive/test_excerpts.py::test_the_figure_that_is_asked_for_comes_before_words",),
     ),
     Mutation(
+        "a version that heads a section is a figure of its passage",
+        "agent/grounding/quantities.py",
+        (r"\d{1,2}(?:(?=\s)|\.\d{1,2}(?=[ \t]+[^\W\d_]))", r"\d{1,2}(?:\.\d{1,2})*(?=\s)"),
+        ("tests/agent/grounding/test_quantities.py::test_the_same_in_other_clothes",),
+    ),
+    Mutation(
+        "a month is one however it is typed",
+        "agent/extractive/wanted.py",
+        ("    asked = with_capital_months(question)\n", "    asked = question\n"),
+        (
+            "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
+        ),
+    ),
+    Mutation(
+        "a figure that a row has need not stand there in its words",
+        "agent/extractive/wanted.py",
+        ("        asked = asked.replace(fact.shown, \" \", 1)\n", "        pass\n"),
+        (
+            "tests/agent/extractive/test_model.py::test_a_row_of_a_table_tells_what_is_asked_of_it_and_nothing_of_another_row_or_column",
+        ),
+    ),
+    Mutation(
+        "the newer edition of a page is what the documents say",
+        "agent/extractive/model.py",
+        ("if beside and newer(question, other[0][1], first)", "if beside and False"),
+        (
+            "tests/agent/extractive/test_model.py::test_of_a_page_and_its_newer_edition_that_tells_it_too_the_newer_is_what_the_documents_say",
+        ),
+    ),
+    Mutation(
+        "a newer edition that does not tell it stands beside",
+        "agent/extractive/model.py",
+        (" and self._told(question, beside, other[0][1]):", ":"),
+        (
+            "tests/agent/extractive/test_model.py::test_of_a_page_and_its_newer_edition_that_tells_it_too_the_newer_is_what_the_documents_say",
+        ),
+    ),
+    Mutation(
+        "the edition that is asked for is in front",
+        "agent/extractive/index.py",
+        ("(len(asked & {*date}), date)", "(0, date)"),
+        ("tests/agent/extractive/test_model.py::test_of_editions_of_a_page_the_newest_is_in_front",),
+    ),
+    Mutation(
+        "sections about something else are not shown",
+        "agent/extractive/excerpts.py",
+        ("near = lead < _SECTION_BEHIND", "near = True"),
+        (
+            "tests/agent/extractive/test_excerpts.py::test_a_section_about_something_else_is_not_shown_beside_the_one_that_answers",
+        ),
+    ),
+    Mutation(
+        "a heading that asks stands with its answer alone",
+        "retrieval/chunking.py",
+        (" and not asked\n", "\n"),
+        ("tests/retrieval/test_chunking.py::test_questions_stand_with_their_answers_alone",),
+    ),
+    Mutation(
         "a row of a table tells nothing of another row or column",
         "agent/extractive/wanted.py",
         ("not rows or any(map(told, rows))", "True"),
