@@ -109,7 +109,8 @@ def test_a_floor_that_is_missed_is_said() -> None:
 
 # -- the model on its wire --------------------------------------------------------------------------------------------
 
-QUERIES = {"type": "object", "properties": {"queries": {"type": "array"}, "collection_name": {"type": "string"}}}
+LIST = {"type": "array", "items": {"type": "string"}}
+QUERIES = {"type": "object", "properties": {"queries": LIST, "collection_name": {"type": "string"}}}
 FOUND = """Result 1 (Score: 0.91, strong match):
 Section: Equipment > Replacement
 Laptops are replaced every **four**
