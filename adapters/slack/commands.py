@@ -38,7 +38,7 @@ def register(app: AsyncApp, context: SlackContext) -> None:
             return
 
         async def late(said: str) -> None:
-            await respond(context, body["response_url"], said)
+            await respond(context, body["response_url"], body["channel_id"], body["user_id"], said)
 
         failed = FAILED.to(context.language)
         said = await in_time(context, ingestion.take_typed(context, body, text), late, failed, "slack-ingest")
@@ -91,8 +91,7 @@ async def _command(context: SlackContext, body: Json) -> None:
     person = mentioned[1] if mentioned else ""
     command = Command(actor, context.place(channel), audience, name.lower(), " ".join(rest).strip(), language, person)
     try:
-        card = await context.bot.commands(command)
+        said, blocks = card_blocks(await context.bot.commands(command))
     except (StoreError, RAGToolError) as error:
-        await respond(context, body["response_url"], error.text(language))
-    else:
-        await respond(context, body["response_url"], *card_blocks(card))
+        said, blocks = error.text(language), []
+    await respond(context, body["response_url"], channel, user, said, blocks)

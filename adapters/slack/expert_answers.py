@@ -62,8 +62,9 @@ def register(app: AsyncApp, context: SlackContext) -> None:
     async def answer(ack: Ack, body: Json, action: Json) -> None:
         await ack()
         channel = body["channel"]["id"] if "channel" in body else str(body["view"]["private_metadata"])  # App Home
-        view = _view(context, body["user"]["id"], channel, str(action["value"]))
-        context.tasks.start(open_in_time(context, body["trigger_id"], view), "slack-answer")
+        user = body["user"]["id"]
+        view, tell = _view(context, user, channel, str(action["value"])), partial(whisper, context, channel, user)
+        context.tasks.start(open_in_time(context, body["trigger_id"], view, user, tell), "slack-answer")
 
     on_press(app, context, DISMISS, partial(_told, context, _dismiss), "slack-dismiss")
     on_press(app, context, SAVE, partial(_told, context, _save), "slack-save")

@@ -4,7 +4,6 @@ A reaction opens no modal: whoever gave it is offered one, alone.
 Source: product.md §4; reliability.md R19.
 """
 
-import logging
 import re
 from functools import partial
 
@@ -14,14 +13,11 @@ from adapters.shared import feedback as votes
 from adapters.slack.context import SlackContext
 from adapters.slack.events import Reacted
 from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, button, input_block, modal, plain, voted, whisper
-from adapters.slack.transport.acks import Ack, on_press
-from adapters.slack.transport.errors import SlackError
+from adapters.slack.transport.acks import Ack, on_press, open_in_time
 from bot.errors import StoreError
 from bot.texts import COMPLAINTS
 from bot.types import Feedback
-from retrieval.i18n import Language, Text
-
-log = logging.getLogger(__name__)
+from retrieval.i18n import Text
 
 REPORT, TELL_WHY = "kotae_report", "kotae_tell_why"
 
@@ -63,31 +59,33 @@ async def react(context: SlackContext, event: Reacted) -> None:
 
 
 async def _ask_why(context: SlackContext, body: Json, turn: str) -> None:
-    language = await context.language_of(body["user"]["id"])
-    try:
-        await context.slack.open_view(body["trigger_id"], _report(turn, language))
-    except SlackError as error:
-        log.info("nobody could be asked what was wrong: %s", error.code)
+    user, channel = body["user"]["id"], body["channel"]["id"]
+    tell = partial(whisper, context, channel, user, thread=_thread(body))
+    await open_in_time(context, body["trigger_id"], _report(context, user, turn), user, tell)
 
 
 async def _vote(context: SlackContext, body: Json, value: str) -> None:
     user, channel, message = body["user"]["id"], body["channel"]["id"], body["container"]["message_ts"]
-    thread = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
-    language = await context.language_of(user)
     turn, vote = voted(value) or ("", None)
     feedback = Feedback(turn, user, vote)
     try:
         kept = vote is not None and await votes.press(context.bot, context.place(channel), message, feedback)
     except StoreError as error:
-        await whisper(context, channel, user, error.text(language), thread)
+        await whisper(context, channel, user, error.text(await context.language_of(user)), _thread(body))
         return
     if kept and vote == "down":
         await _ask_why(context, body, turn)
     said = votes.NOT_FOUND if not kept else votes.THANKS if vote == "up" else votes.NOTED
-    await whisper(context, channel, user, said.to(language), thread)
+    await whisper(context, channel, user, said.to(await context.language_of(user)), _thread(body))
 
 
-def _report(turn: str, language: Language) -> Json:
+def _thread(body: Json) -> str | None:
+    """The thread of the message whose button was pressed."""
+    return body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
+
+
+async def _report(context: SlackContext, user: str, turn: str) -> Json:
+    language = await context.language_of(user)
     options = [{"text": plain(said.to(language), 75), "value": reason} for reason, said in COMPLAINTS.items()]
     reasons = {"type": "radio_buttons", "action_id": "reason", "options": options}
     text = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": votes.TEXT_CHARACTERS}

@@ -81,7 +81,8 @@ async def resume(context: SlackContext, intake: IngestionRequest) -> None:
     async def tell(done: IngestionRequest) -> None:
         for post in await context.bot.outbox.of(done.id):
             if post.kind == "notice":
-                await respond(context, str(post.data["response_url"]), *_progress(done, author))
+                url = str(post.data["response_url"])
+                await respond(context, url, done.place.channel, done.author, *_progress(done, author))
 
     fetch = partial(_fetch, context)
     await process(context.bot, intake, fetch, post, edit, tell, seconds=EVERY_SECONDS, unreachable=UnreachableError)
@@ -240,8 +241,11 @@ class _Wish:
 async def ask(context: SlackContext, body: Json, channel: str = "", used_on: Shortcut | None = None) -> None:
     """Open the modal; where nobody adds anything, one that says why."""
     user, url = str(body.get("user_id") or body["user"]["id"]), str(body.get("response_url") or "")
-    kept = ModalState(channel, url, used_on.message, used_on.thread) if used_on else ModalState(channel, url)
-    await open_in_time(context, body["trigger_id"], _view(context, user, kept, used_on))
+    direct = "" if channel else str(body["view"]["private_metadata"])  # App Home
+    message, thread = (used_on.message, used_on.thread) if used_on else ("", "")
+    kept = ModalState(channel, url, message, thread, direct)
+    tell = partial(_tell, context, user, kept)
+    await open_in_time(context, body["trigger_id"], _view(context, user, kept, used_on), user, tell)
 
 
 async def _view(context: SlackContext, user: str, kept: ModalState, used_on: Shortcut | None) -> Json:
@@ -338,12 +342,16 @@ def failed(context: SlackContext, view: Json) -> dict[str, str]:
 
 async def tell_late(context: SlackContext, user: str, view: Json, errors: Mapping[str, str]) -> None:
     """Tells the fault of a modal that is closed by now."""
-    kept = kept_in(view)
     for text in errors.values():
-        if kept.response_url:
-            await respond(context, kept.response_url, text)
-        elif kept.channel:
-            await whisper(context, kept.channel, user, text)
+        await _tell(context, user, kept_in(view), text)
+
+
+async def _tell(context: SlackContext, user: str, kept: ModalState, text: str) -> None:
+    """Say something about a modal that is not open, to whom it was for alone."""
+    if kept.response_url:
+        await respond(context, kept.response_url, kept.channel, user, text)
+    else:
+        await whisper(context, kept.channel or kept.direct, user, text)
 
 
 def _target(text: str, *, as_text: bool = False) -> tuple[str, str, str] | None:

@@ -288,6 +288,9 @@ class Server:
         except ValueError:
             return web.json_response({"ok": False, "error": "invalid_payload"}, status=400)
         entry = self._note(request, "response_url", body, 200)
+        fault = self.faults.due(entry.method, body)
+        if fault and (refusal := await self._instead(request, entry, fault)):
+            return refusal
         if given is None or self._world.clock.now() - given.made > 1_800:
             entry.status, entry.answer = 404, {"ok": False, "error": "expired_url"}
         elif given.uses >= 5:

@@ -51,23 +51,34 @@ async def say(
 
 
 async def whisper(
-    context: SlackContext, channel: str, user: str, text: str, thread: str | None = None, offer: Json | None = None
+    context: SlackContext,
+    channel: str,
+    user: str,
+    text: str,
+    thread: str | None = None,
+    offer: Json | None = None,
+    blocks: Sequence[Json] = (),
 ) -> None:
     """Say something to one person, with a button if there is an `offer`. Never raises: whoever cannot be told has
     left."""
-    blocks = [section(text), {"type": "actions", "elements": [offer]}] if offer else []
+    if offer:
+        blocks = [section(text), {"type": "actions", "elements": [offer]}]
     try:
         await context.slack.ephemeral(channel, user, text=escaped(text), blocks=blocks, thread=thread)
     except SlackError as error:
         log.info("somebody could not be told something: %s", error.code)
 
 
-async def respond(context: SlackContext, url: str, text: str, blocks: Sequence[Json] = ()) -> None:
-    """Answer a gesture at its response_url. Never raises: it is good for half an hour."""
+async def respond(
+    context: SlackContext, url: str, channel: str, user: str, text: str, blocks: Sequence[Json] = ()
+) -> None:
+    """Answer a gesture at its response_url, which is good for half an hour; else in its channel, also where only its
+    author sees it: twice is better than not at all. Never raises."""
     try:
         await context.slack.respond(url, text=escaped(text), blocks=blocks)
     except SlackError as error:
-        log.warning("a command could not be answered: %s", error.code)
+        log.warning("a command is answered by a whisper: %s", error.code)
+        await whisper(context, channel, user, text, blocks=blocks)
 
 
 def plain(text: str, limit: int = 3_000) -> Json:
@@ -246,12 +257,14 @@ class Shortcut:
 
 @dataclass(frozen=True, slots=True)
 class ModalState:
-    """The values a modal was opened with. `channel`: where that was; empty: in nobody's channel."""
+    """The values a modal was opened with. `channel`: where that was; empty: in nobody's channel, then `direct` is where
+    its author is told of it."""
 
     channel: str = ""
     response_url: str = ""
     message: str = ""
     thread: str = ""
+    direct: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +322,7 @@ def ingest_modal(
     if kept.channel and scopes:
         readers = [(scope, ingestion.readers_of(scope, language)) for scope in scopes]
         blocks.append(_select("scope", ingestion.SCOPE.to(language), readers))
-    metadata = json.dumps([kept.channel, kept.response_url, kept.message, kept.thread])
+    metadata = json.dumps([kept.channel, kept.response_url, kept.message, kept.thread, kept.direct])
     return modal(INGEST, ingestion.TITLE.to(language), _SUBMIT.to(language), CANCEL.to(language), blocks, metadata)
 
 

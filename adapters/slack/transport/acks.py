@@ -29,9 +29,14 @@ GESTURES = 1_000  # that are remembered
 ACK_BYTES = 16_000  # of a text in an acknowledgement. Over 20,480 in all Slack ends the connection (slax PR 614)
 
 _MOMENT = Text(en="One moment …", ja="少々お待ちください…")
+_NOT_OPENED = Text(
+    en="Slack did not open the form. Please try again.",
+    ja="Slack でフォームを開けませんでした。もう一度お試しください。",
+)
 
 Ack = Callable[..., Awaitable[Any]]
 Press = Callable[[Json, str], Coroutine[Any, Any, None]]
+Tell = Callable[[str], Awaitable[None]]
 T = TypeVar("T")
 
 
@@ -72,8 +77,11 @@ def on_press(app: AsyncApp, context: SlackContext, button: str | re.Pattern[str]
         context.tasks.start(work(body, str(action.get("value") or "")), name)
 
 
-async def open_in_time(context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json]) -> None:
-    """Open a modal within the three seconds of its trigger, also when more than that goes into `view`."""
+async def open_in_time(
+    context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json], user: str, tell: Tell
+) -> None:
+    """Open a modal for `user` within the three seconds of its trigger, also when more than that goes into `view`;
+    `tell` says that it did not open."""
     try:
         async with beside(view, "slack-view") as made:
             await asyncio.wait({made}, timeout=VIEW_SECONDS)
@@ -83,8 +91,10 @@ async def open_in_time(context: SlackContext, trigger: str, view: Coroutine[Any,
                 moment = notice_modal(_MOMENT.to(context.language), context.language)
                 opened = await context.slack.open_view(trigger, moment)
                 await context.slack.update_view(str(opened["id"]), await made)
-    except SlackError as error:  # it was closed meanwhile, or Slack was too slow
+    except SlackError as error:
         log.warning("a modal could not be opened: %s %s", error.code, " ".join(error.detail))
+        if error.code != "not_found":  # else it was closed meanwhile
+            await tell(_NOT_OPENED.to(await context.language_of(user)))
 
 
 def once() -> Callable[..., Awaitable[BoltResponse]]:

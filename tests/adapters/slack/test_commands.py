@@ -19,7 +19,7 @@ from bot.types import Card, CardRow, Link, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_gate import error, slow
+from tests.fakes.slack_gate import CUT_BEFORE, Fault, error, slow, status
 from tests.fakes.slack_rules import check_message
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import File, Message, View
@@ -646,3 +646,30 @@ async def test_what_is_forgotten_leaves_the_answers_that_quote_it(tmp_path: Path
         await slack.wait_for(lambda: not any("thirty days" in one.shown for one in slack.replies(first)))
         assert any(WITHDRAWN.en in one.shown for one in slack.replies(first))
         assert any("blue" in one.shown for one in slack.replies(second))
+
+
+async def test_a_form_that_slack_does_not_open_is_said_to_whoever_wanted_it(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path):
+        slack.world.users["U2"].locale = "ja-JP"
+        slack.fail("views.open", error("expired_trigger_id"))
+        await slack.command("/ingest", "", "U1", "C1")
+        (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
+        assert "did not open" in said.shown and said.channel == "C1"
+        root = await slack.says("C1", "U1", "The key is under the mat.")
+        await slack.shortcut("add_to_knowledge", "U2", root)
+        (said,) = await slack.wait_for(lambda: slack.whispers("U2"))
+        assert "フォームを開けませんでした" in said.shown and said.channel == "C1"
+        await slack.opens_home("U1")
+        await slack.wait_for(lambda: (slack.app.id, "U1") in slack.world.homes)
+        await slack.presses("U1", slack.home("U1"), "kotae_home_ingest")
+        (_, said) = await slack.wait_for(lambda: slack.whispers("U1")[1:] and slack.whispers("U1"))
+        assert "did not open" in said.shown and said.channel == slack.dm("U1")
+
+
+@pytest.mark.parametrize("fault", [status(503), CUT_BEFORE, error("expired_url")], ids=lambda each: each.kind)
+async def test_a_command_is_answered_where_its_own_address_does_not_work(fault: Fault, tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path):
+        slack.fail("response_url", fault)
+        await slack.command("/kotae", "help", "U1", "C1")
+        (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
+        assert "/kotae search" in said.shown and said.channel == "C1"

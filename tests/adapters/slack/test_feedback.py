@@ -8,7 +8,7 @@ from tests.adapters.acting import until
 from tests.adapters.slack.service import Service, bot
 from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_gate import error
+from tests.fakes.slack_gate import HANG, error
 from tests.fakes.slack_world import Message
 
 FEEDBACK, UP, DOWN = "kotae_vote", "kotae_vote:up", "kotae_vote:down"
@@ -109,6 +109,29 @@ async def test_a_vote_counts_also_when_nothing_more_can_be_said_about_it(
         await until(lambda: here.data.votes.of(turn))
         await slack.wait_for_idle()
         assert "Traceback" not in caplog.text
+
+
+async def test_whoever_wants_to_say_why_is_told_when_slack_opens_no_form(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path) as here:
+        found, _ = await answer(here)
+        slack.fail("views.open", error("expired_trigger_id"))
+        await slack.presses("U2", found, FEEDBACK, "negative")
+        said = await slack.wait_for(lambda: slack.whispers("U2")[1:] and slack.whispers("U2"))
+        assert ["did not open" in one.shown for one in said] == [True, False]
+        await slack.reacts("U1", found.ts, "-1")
+        (offer,) = await slack.wait_for(lambda: slack.whispers("U1"))
+        await slack.presses("U1", offer, "kotae_tell_why")
+        (_, told) = await slack.wait_for(lambda: slack.whispers("U1")[1:] and slack.whispers("U1"))
+        assert "did not open" in told.shown and told.thread == found.thread
+
+
+async def test_a_form_opens_in_time_though_slack_does_not_say_who_somebody_is(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path) as here:
+        found, _ = await answer(here)
+        slack.fail("users.info", HANG, where=lambda sent: sent["user"] == "U2")
+        await slack.presses("U2", found, FEEDBACK, "negative")
+        view = await slack.wait_for(lambda: next(iter(slack.world.views.values()), None))
+        assert view is not None and "moment" in str(view.body["blocks"])
 
 
 async def test_a_vote_that_cannot_be_stored_is_said(tmp_path: Path) -> None:
