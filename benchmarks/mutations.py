@@ -3264,6 +3264,37 @@ MUTATIONS = (
         (f"{SLACK}/test_commands.py::test_a_long_text_that_is_not_taken_comes_back_whole",),
     ),
     Mutation(
+        "Slack: whoever wanted a form is told that it did not open",
+        "adapters/slack/transport/acks.py",
+        ('        if error.code != "not_found":', "        if False:"),
+        (
+            f"{SLACK}/test_commands.py::test_a_form_that_slack_does_not_open_is_said_to_whoever_wanted_it",
+            f"{SLACK}/test_feedback.py::test_whoever_wants_to_say_why_is_told_when_slack_opens_no_form",
+        ),
+    ),
+    Mutation(
+        "Slack: of a form of the App Home people are told in their own conversation",
+        "adapters/slack/ingestion.py",
+        ("kept.channel or kept.direct", "kept.channel"),
+        (f"{SLACK}/test_commands.py::test_a_form_that_slack_does_not_open_is_said_to_whoever_wanted_it",),
+    ),
+    Mutation(
+        "Slack: the form that asks why waits for nobody",
+        "adapters/slack/feedback.py",
+        (
+            "    tell = partial(whisper, context, channel, user, thread=_thread(body))\n",
+            "    tell = partial(whisper, context, channel, user, thread=_thread(body))\n"
+            "    await context.language_of(user)\n",
+        ),
+        (f"{SLACK}/test_feedback.py::test_a_form_opens_in_time_though_slack_does_not_say_who_somebody_is",),
+    ),
+    Mutation(
+        "Slack: a command is answered where its own address does not work",
+        "adapters/slack/rendering/block_kit.py",
+        ("        await whisper(context, channel, user, text, blocks=blocks)\n", ""),
+        (f"{SLACK}/test_commands.py::test_a_command_is_answered_where_its_own_address_does_not_work",),
+    ),
+    Mutation(
         "Slack: where the words of an answer are refused that is said",
         "adapters/slack/turn_view.py",
         ("                await self._put(number, _REFUSED.to(self._language, code=error.code), [()])\n", "                raise\n"),

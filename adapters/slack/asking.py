@@ -3,6 +3,7 @@
 Source: product.md §4; docs.slack.dev chat.postEphemeral.
 """
 
+import asyncio
 from functools import partial
 
 from slack_bolt.app.async_app import AsyncApp
@@ -23,8 +24,9 @@ async def _ask(context: SlackContext, body: Json, value: str) -> None:
     turn, _, choice = value.partition(" ")
     user, channel = body["user"]["id"], body["channel"]["id"]
     thread = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
-    language = await context.language_of(user)
-    actor, audience = await context.places.actor(user), await context.places.audience(channel, user)
+    language, actor, audience = await asyncio.gather(
+        context.language_of(user), context.places.actor(user), context.places.audience(channel, user)
+    )
     reply = await asking.press(context.bot, turn, actor, context.place(channel), audience, choice)
     text = reply.text.to(language)
     chosen = f"{turn} {reply.choice}"

@@ -51,6 +51,48 @@ _STATUSES = frozenset({"pending", "in_progress", "complete", "error"})
 _PIPE_TABLE = re.compile(r"^\s*\|?.*\|.*\n\s*\|?\s*:?-{3,}:?\s*(?:\|\s*:?-{3,}:?\s*)+\|?\s*$", re.MULTILINE)
 
 
+_PROPERTIES = {
+    kind: _words(f"type {mine} {named}")
+    for named, kinds in (
+        (
+            "block_id",
+            {
+                "section": "text fields accessory expand",
+                "header": "text level",
+                "divider": "",
+                "context": "elements",
+                "actions": "elements",
+                "context_actions": "elements",
+                "input": "label hint element optional dispatch_action",
+                "markdown": "text",
+                "rich_text": "elements",
+                "plan": "title tasks",
+                "task_card": "task_id title details output sources status",
+            },
+        ),
+        (
+            "action_id",
+            {
+                "button": "text value url style confirm accessibility_label agent_prompt agent_prompt_display "
+                "visible_to_user_ids",
+                "static_select": "options option_groups initial_option placeholder confirm focus_on_load",
+                "radio_buttons": "options initial_option confirm focus_on_load",
+                "checkboxes": "options initial_options confirm focus_on_load",
+                "plain_text_input": "initial_value multiline min_length max_length dispatch_action_config placeholder "
+                "focus_on_load",
+                "file_input": "filetypes max_files",
+                "conversations_select": "initial_conversation default_to_current_conversation response_url_enabled "
+                "filter placeholder confirm focus_on_load",
+                "feedback_buttons": "positive_button negative_button",
+            },
+        ),
+        ("text", {"plain_text": "emoji", "mrkdwn": "verbatim"}),
+    )
+    for kind, mine in kinds.items()
+}
+"""What a block, an element or a text may have: Slack refuses one with anything else. Source: slack-go #612."""
+
+
 def flag(value: Any) -> bool:
     return value in (True, 1, "1", "true", "True")
 
@@ -204,7 +246,13 @@ def _wrong_blocks(blocks: list[Json], at: str, known: frozenset[str], *, most: i
             yield f"duplicate action_id [json-pointer:{here}]"
 
 
+def _unknown(given: Json, at: str) -> Iterator[str]:
+    for name in sorted(set(given) - _PROPERTIES.get(given["type"], frozenset(given))):
+        yield f"additional property: {name} [json-pointer:{at}]"
+
+
 def _wrong_block(block: Json, at: str, known: frozenset[str]) -> Iterator[str]:
+    yield from _unknown(block, at)
     match block["type"]:
         case "section":
             if not block.get("text") and not block.get("fields"):
@@ -252,8 +300,12 @@ def _wrong_block(block: Json, at: str, known: frozenset[str]) -> Iterator[str]:
                 if block.get(name):
                     yield from _wrong_rich(block[name], f"{at}/{name}")
         case "plan":
-            if not isinstance(block.get("title"), str) or len(block.get("tasks") or []) > TASKS:
+            tasks = block.get("tasks") or []
+            if not isinstance(block.get("title"), str) or len(tasks) > TASKS:
                 yield f"invalid plan [json-pointer:{at}]"
+            yield from _wrong_blocks(tasks, f"{at}/tasks", frozenset({"task_card"}), most=TASKS)
+            if len({each.get("task_id") for each in tasks}) < len(tasks):
+                yield f"duplicate task_id [json-pointer:{at}/tasks]"
         case "container":
             if not block.get("title") and not block.get("rich_text_title"):
                 yield f"missing required field: title [json-pointer:{at}]"
@@ -292,6 +344,7 @@ def _wrong_element(element: Any, at: str, known: frozenset[str]) -> Iterator[str
     if kind not in known:
         yield f"unsupported type: {kind} [json-pointer:{at}/type]"
         return
+    yield from _unknown(element, at)
     for name, most in (("action_id", 255), ("value", 2_000), ("url", 3_000), ("accessibility_label", 75)):
         if isinstance(element.get(name), str) and not 0 < len(element[name]) <= most:
             yield _too_long(most, f"{at}/{name}")
@@ -319,8 +372,12 @@ def _wrong_element(element: Any, at: str, known: frozenset[str]) -> Iterator[str
             yield from _wrong_options(
                 element, at, {"overflow": 5, "radio_buttons": 10, "checkboxes": 10}.get(kind, 100)
             )
-        case "plain_text_input" if not 0 <= int(element.get("max_length") or 0) <= 3_000:
-            yield f"max_length out of range [json-pointer:{at}/max_length]"
+        case "plain_text_input":
+            longest = int(element.get("max_length") or 3_000)
+            if not 0 < longest <= 3_000:
+                yield f"max_length out of range [json-pointer:{at}/max_length]"
+            if len(element.get("initial_value") or "") > longest:
+                yield _too_long(longest, f"{at}/initial_value")
         case "file_input" if not 1 <= int(element.get("max_files", 10)) <= 10:
             yield f"max_files out of range [json-pointer:{at}/max_files]"
 
@@ -339,9 +396,11 @@ def _wrong_options(element: Json, at: str, most: int) -> Iterator[str]:
         if not each.get("value") or len(str(each["value"])) > 150:
             yield _too_long(150, f"{at}/options/{number}/value")
     for name in ("initial_option", "initial_options"):
-        chosen = element.get(name) or []
+        chosen = element.get(name, options[:1])
+        if not chosen:
+            yield f"must provide at least 1 item [json-pointer:{at}/{name}]"
         for each in chosen if isinstance(chosen, list) else [chosen]:
-            if each.get("value") not in {option.get("value") for option in options}:
+            if each not in options:  # text and all
                 yield f"not one of the options [json-pointer:{at}/{name}]"
 
 
@@ -353,8 +412,8 @@ def _wrong_text(text: Any, at: str, most: int, *, plain: bool = False) -> Iterat
         yield f"must be more than 0 characters [json-pointer:{at}/text]"
     elif len(text["text"]) > most:
         yield _too_long(most, f"{at}/text")
-    elif text["type"] == "mrkdwn" and "emoji" in text:
-        yield f"additional property: emoji [json-pointer:{at}]"
+    else:
+        yield from _unknown(text, at)
 
 
 def _wrong_rich(block: Any, at: str) -> Iterator[str]:

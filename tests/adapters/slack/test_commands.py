@@ -19,7 +19,7 @@ from bot.types import Card, CardRow, Link, Upload
 from tests.adapters.acting import misses
 from tests.adapters.slack.service import taught, whole
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_gate import CUT_BEFORE, Fault, error, slow, status
+from tests.fakes.slack_gate import CUT_BEFORE, Fault, error, page, slow, status
 from tests.fakes.slack_rules import check_message
 from tests.fakes.slack_text import shown
 from tests.fakes.slack_world import File, Message, View
@@ -673,3 +673,12 @@ async def test_a_command_is_answered_where_its_own_address_does_not_work(fault: 
         await slack.command("/kotae", "help", "U1", "C1")
         (said,) = await slack.wait_for(lambda: slack.whispers("U1"))
         assert "/kotae search" in said.shown and said.channel == "C1"
+
+
+async def test_a_command_asks_once_who_somebody_is_while_slack_does_not_say(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, taught(slack, tmp_path):
+        slack.fail("users.info", page(503), where=lambda sent: sent["user"] == "U2")
+        await slack.command("/kotae", "help", "U2", "C1")
+        (said,) = await slack.wait_for(lambda: slack.whispers("U2"))
+        assert "/kotae search" in said.shown
+        assert sum(call.arguments["user"] == "U2" for call in slack.journal.calls("users.info")) == 5  # tries of one
