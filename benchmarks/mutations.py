@@ -3264,6 +3264,12 @@ MUTATIONS = (
         (f"{SLACK}/test_commands.py::test_a_long_text_that_is_not_taken_comes_back_whole",),
     ),
     Mutation(
+        "Slack: nobody waits too long for who somebody is",
+        "adapters/slack/transport/directory.py",
+        ("asyncio.timeout(self._patience)", "asyncio.timeout(None)"),
+        (f"{SLACK}/test_audience.py::test_nobody_waits_too_long_for_a_look_up_and_it_goes_on_for_the_next",),
+    ),
+    Mutation(
         "Slack: whoever wanted a form is told that it did not open",
         "adapters/slack/transport/acks.py",
         ('        if error.code != "not_found":', "        if False:"),

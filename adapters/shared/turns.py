@@ -19,7 +19,7 @@ from bot.access import readers
 from bot.bot import Bot
 from bot.errors import StoreError
 from bot.texts import reply_language
-from bot.types import EDITS, Audience, Claimed, Incoming, Place, Preferences, Stopped
+from bot.types import EDITS, UNKNOWN, Audience, Claimed, Incoming, Place, Preferences, Stopped
 from retrieval.i18n import Language, Text
 
 log = logging.getLogger(__name__)
@@ -82,10 +82,14 @@ class _Completed:
 
     async def answer(self, answered: Answered) -> None:
         rests = answered.citations or answered.outcome == "unknown"  # which names what came closest
-        if rests and self.readers_now is not None:
-            place, made_for = self.message.place, self.message.audience
-            if not readers(place, made_for).scopes <= readers(place, await self.readers_now()).scopes:
-                raise ReadersChanged
+        place, made_for = self.message.place, self.message.audience
+        if (
+            rests
+            and self.readers_now is not None
+            and made_for != UNKNOWN  # nobody reads less
+            and not readers(place, made_for).scopes <= readers(place, await self.readers_now()).scopes
+        ):
+            raise ReadersChanged
         text = f"*{self.mark}*\n\n{answered.text}" if self.mark else answered.text
         await self.view.answer(replace(answered, text=text, person=asking.offered(answered, self.message)))
 

@@ -127,7 +127,8 @@ class Places:
 
     async def named(self, text: str) -> str:
         """`@U12` of a mention as `@name`. Never raises."""
-        names = {user: await self.name(user) for user in set(_MENTION.findall(text))}
+        users = list({*_MENTION.findall(text)})
+        names = dict(zip(users, await asyncio.gather(*map(self.name, users)), strict=True))
         return _MENTION.sub(lambda found: f"@{names[found[1]]}", text)
 
     async def language(self, user: str) -> Language | None:

@@ -51,13 +51,16 @@ class ThreadContext:
         attached = await files.named(context.slack, came)
         texts = [readable(str(one.get("text") or ""), context.slack.me.user) for one in with_it]
         aside = [one for one, text in zip(with_it, texts, strict=True) if text not in message.text]
+        text, overheard = await asyncio.gather(
+            context.places.named(message.text), asyncio.gather(*map(self._overheard, (*heard, *aside)))
+        )
         return replace(
             message,
-            text=await context.places.named(message.text),
+            text=text,
             direct=message.place.channel.startswith("D") and message.thread == message.message,
             audience=audience,
             link=context.slack.permalink(message.place.channel, message.message, message.thread),
-            overheard=tuple([await self._overheard(one) for one in (*heard, *aside)]),
+            overheard=tuple(overheard),
             files=await fetched([*map(self._attached, attached)], reply_language(message, context.language)),
         )
 

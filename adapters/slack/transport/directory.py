@@ -6,27 +6,37 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
 from adapters.shared.rate_limit import Clock
-from adapters.slack.transport.errors import SlackError
+from adapters.slack.transport.errors import SlackError, UnreachableError
 from bot.waiting import stopped
 
 V = TypeVar("V")
 
 MOST = 5_000
+PATIENCE = 45.0  # seconds that somebody waits for a look-up: a minute and more goes into five tries that hang
 
 
 class Cached(Generic[V]):
     """Values by key, for `seconds`; the oldest go when there are more than `MOST`. Close it."""
 
-    def __init__(self, look_up: Callable[[str], Awaitable[V]], seconds: float, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        look_up: Callable[[str], Awaitable[V]],
+        seconds: float,
+        *,
+        clock: Clock,
+        patience: float | None = PATIENCE,
+    ) -> None:
+        """`patience`: seconds that each caller waits, while the look-up goes on for the next one."""
         self._look_up = look_up
         self._seconds = seconds
         self._clock = clock
+        self._patience = patience
         self._known: dict[str, tuple[float, V]] = {}
         self._under_way: dict[str, asyncio.Task[V]] = {}
         self._old: set[asyncio.Task[V]] = set()  # for those who waited already
 
     async def get(self, key: str) -> V:
-        """Raises what the look-up raises, to all who waited for it."""
+        """Raises what the look-up raises, to all who waited for it, UnreachableError to whoever has waited enough."""
         until, value = self._known.get(key, (0.0, None))
         if value is not None and self._clock() < until:
             return value
@@ -35,7 +45,14 @@ class Cached(Generic[V]):
             task = self._under_way[key] = asyncio.create_task(self._fetch(key))
             task.add_done_callback(_seen)
         # Whoever gives up waiting does not take the value away from the others.
-        return await asyncio.shield(task)
+        waiting = asyncio.timeout(self._patience)
+        try:
+            async with waiting:
+                return await asyncio.shield(task)
+        except TimeoutError:
+            if not waiting.expired():
+                raise
+            raise UnreachableError("look-up", "timeout") from None
 
     def forget(self, key: str) -> None:
         """Whoever asks next wants to know how it is now: what is looked up already may be older."""
@@ -89,7 +106,7 @@ class Directory:
     def __init__(self, call: Call, *, clock: Clock) -> None:
         self._call = call
         self.user = Cached(self._user, USER_SECONDS, clock=clock)
-        self.users = Cached(self._users, USERS_SECONDS, clock=clock)
+        self.users = Cached(self._users, USERS_SECONDS, clock=clock, patience=None)  # minutes, of many
         self.channel = Cached(self._channel, CHANNEL_SECONDS, clock=clock)
         self.members = Cached(self._members, MEMBERS_SECONDS, clock=clock)
 

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.shared.rate_limit import Limit
 from adapters.slack.adapter import shared_limit
-from tests.adapters.acting import Held, answers, until
+from tests.adapters.acting import Held, answers, misses, until
 from tests.adapters.slack.service import bot
 from tests.bot.broken import without
 from tests.fakes import slack_world
@@ -364,3 +364,11 @@ async def test_a_token_that_is_revoked_while_it_runs_ends_it_and_a_single_refusa
                 slack.app.revoked = True
                 await slack.says("C1", "U1", "@kotae And now?")
                 await slack.wait_for(here.task.done)
+
+
+async def test_where_slack_does_not_say_who_reads_along_it_is_asked_once(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False) as slack, bot(slack, tmp_path, misses):
+        slack.fail("conversations.info", error("access_denied"))
+        asked = await slack.says("C1", "U1", "@kotae Where is the archive?")
+        await slack.wait_for(lambda: [reply for reply in slack.replies(asked) if "Nothing" in reply.shown])
+        assert len(slack.journal.calls("conversations.info")) == 1  # nobody may read less than they do

@@ -14,12 +14,13 @@ from adapters.slack.audience import NEW, Places
 from adapters.slack.context import SlackContext
 from adapters.slack.thread_context import HEARD, ThreadContext
 from adapters.slack.transport.api import SlackApi
-from adapters.slack.transport.directory import MEMBERS_SECONDS
+from adapters.slack.transport.directory import MEMBERS_SECONDS, Cached
+from adapters.slack.transport.errors import UnreachableError
 from bot.bot import Bot
 from bot.types import OUTSIDERS, PRIVATE, PUBLIC, UNKNOWN, Audience, Incoming
 from bot.waiting import Sleep
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_gate import error, slow
+from tests.fakes.slack_gate import Hold, error, held, slow
 from tests.fakes.slack_world import OTHER_TEAM, TEAM, World
 
 
@@ -248,6 +249,42 @@ async def test_a_question_learns_who_reads_it_what_was_said_before_and_what_came
         assert [file.name for file in message.files] == [file.name for file in files]
         assert message.files[1].data == b"# Plan\n"
         assert message.files[0].problem and "一度に読めるのは 5 件" in message.files[-1].problem
+
+
+async def test_the_people_of_a_thread_are_looked_up_together() -> None:
+    async with around() as (slack, asked):
+        slack.world.add_user("U3", "cho")
+        slack.world.channels["C1"].members.add("U3")
+        root = await slack.says("C1", "U2", "The plan, <@U1>?")
+        await slack.says("C1", "U3", "It is done.", thread=root)
+        ts = await slack.says("C1", "U1", "@kotae What is it?", thread=root)
+        holds = {"U2": Hold(), "U3": Hold()}
+        for user, hold in holds.items():
+            slack.fail("users.info", held(hold), where=lambda sent, user=user: sent["user"] == user)
+        looking = asyncio.create_task(asked("C1", ts, "What is it?", root))
+        async with asyncio.timeout(20):
+            for hold in holds.values():
+                await hold.reached.wait()  # while none is answered
+        for hold in holds.values():
+            hold.released.set()
+        assert [one.author for one in (await looking).overheard] == ["ben", "cho"]
+
+
+async def test_nobody_waits_too_long_for_a_look_up_and_it_goes_on_for_the_next() -> None:
+    answered, asked = asyncio.Event(), []
+
+    async def look_up(user: str) -> str:
+        asked.append(user)
+        await answered.wait()
+        return f"name of {user}"
+
+    names = Cached(look_up, 60.0, clock=time.monotonic, patience=0.5)
+    with pytest.raises(UnreachableError):
+        async with asyncio.timeout(20):
+            await names.get("U1")
+    answered.set()
+    assert await names.get("U1") == "name of U1" and asked == ["U1"]
+    await names.close()
 
 
 async def test_a_question_stands_by_itself_where_nothing_can_be_looked_up() -> None:
