@@ -3840,9 +3840,15 @@ MUTATIONS = (
         (f"{SLACK}/transport/test_api_call.py::test_what_is_looked_up_while_it_changes_is_not_believed",),
     ),
     Mutation(
+        "who reads along is not asked again where nobody knew",
+        "adapters/shared/turns.py",
+        ("            and made_for != UNKNOWN  # nobody reads less\n", ""),
+        (f"{SLACK}/test_adapter.py::test_where_slack_does_not_say_who_reads_along_it_is_asked_once",),
+    ),
+    Mutation(
         "an answer is for those who read along by then",
         "adapters/shared/turns.py",
-        ("                raise ReadersChanged\n", "                pass\n"),
+        ("            raise ReadersChanged\n", "            pass\n"),
         (f"{CONFORMANCE}::test_whoever_reads_along_by_the_time_of_an_answer_reads_what_they_may",),
     ),
     Mutation(
