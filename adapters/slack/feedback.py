@@ -81,7 +81,8 @@ async def _vote(context: SlackContext, body: Json, value: str) -> None:
 
 def _thread(body: Json) -> str | None:
     """The thread of the message whose button was pressed."""
-    return body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
+    found: str | None = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
+    return found
 
 
 async def _report(context: SlackContext, user: str, turn: str) -> Json:

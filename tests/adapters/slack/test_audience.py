@@ -259,8 +259,8 @@ async def test_the_people_of_a_thread_are_looked_up_together() -> None:
         await slack.says("C1", "U3", "It is done.", thread=root)
         ts = await slack.says("C1", "U1", "@kotae What is it?", thread=root)
         holds = {"U2": Hold(), "U3": Hold()}
-        for user, hold in holds.items():
-            slack.fail("users.info", held(hold), where=lambda sent, user=user: sent["user"] == user)
+        slack.fail("users.info", held(holds["U2"]), where=lambda sent: sent["user"] == "U2")
+        slack.fail("users.info", held(holds["U3"]), where=lambda sent: sent["user"] == "U3")
         looking = asyncio.create_task(asked("C1", ts, "What is it?", root))
         async with asyncio.timeout(20):
             for hold in holds.values():
