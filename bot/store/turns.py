@@ -224,10 +224,11 @@ class TurnStore:
         ids = [turn for turn, _, _ in shown]
 
         def mark(db: Connection) -> None:
-            again = set(db.scalars(_REWRITTEN, {"ids": ids, "now": now}))
-            if again:
-                hold_turns(db, again)
-                db.execute(update(answers).where(answers.c.turn.in_(again)).values(show_at=None))
+            rewritten = db.execute(_REWRITTEN, {"ids": ids, "now": now}).all()
+            again = {turn for turn, stands in rewritten if stands}
+            if rewritten:
+                hold_turns(db, ended := [turn for turn, _ in rewritten])
+                db.execute(update(answers).where(answers.c.turn.in_(ended)).values(show_at=None))
                 empty_steps(db, withheld(db, again))  # which were drawn anew with this answer
             for turn, owner, _ in shown:
                 if turn in again:
@@ -504,8 +505,6 @@ _FINISH = (
     .returning(turns.c.id)
 )
 _DONE = update(turns).where(_THEIRS, turns.c.state == "answered").values(state="done", owner=None, lease_until=None)
-_REWRITTEN = select(answers.c.turn).where(
-    answers.c.turn.in_(bindparam("ids", expanding=True)),
-    answers.c.show_at <= bindparam("now"),
-    posted(answers.c.turn),
+_REWRITTEN = select(answers.c.turn, posted(answers.c.turn)).where(
+    answers.c.turn.in_(bindparam("ids", expanding=True)), answers.c.show_at <= bindparam("now")
 )

@@ -1,5 +1,6 @@
 """Questions to begin with, from what people have asked."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -46,7 +47,7 @@ async def test_only_public_questions_with_a_sure_answer_from_the_team_s_document
     documents = Documents(engine, "e5")
     await documents.commit(stored("d", TEAM), generation=1)
     await documents.commit(stored("f", "thread:slack:T1:C1:1"), generation=2)
-    cited = (Citation(1, "a.md", "docs", 0, "text"),)
+    cited = (Citation(1, "a.md", "docs", 0, "text", document_id="d" * 32),)
 
     async def asked(
         text: str,
@@ -75,7 +76,8 @@ async def test_only_public_questions_with_a_sure_answer_from_the_team_s_document
     await asked("unsure", Answered("Text. [1]", cited, unsure=True))
     await asked("unknown", Answered("Nothing.", outcome="unknown"))
     await asked("hello", Answered("Hello!"))
-    await asked("of a file that came with it", sure, source="f")
+    of_a_file = (replace(cited[0], document_id="f" * 32),)
+    await asked("of a file that came with it", Answered("Text. [1]", of_a_file), source="f")
     await asked("what about Osaka?", sure, thread="public")
     assert await Conversations(engine).answered_publicly(limit=9) == [("public", "U1")]
     assert await Conversations(engine).answered_publicly(limit=0) == []
