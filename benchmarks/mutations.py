@@ -3562,7 +3562,13 @@ MUTATIONS = (
     Mutation(
         "what went while an answer was being posted",
         "bot/store/turns.py",
-        ('answers.c.show_at <= bindparam("now"),', "answers.c.show_at.is_(None),"),
+        ('answers.c.show_at <= bindparam("now")', "answers.c.show_at.is_(None)"),
+        (WITHDRAWN,),
+    ),
+    Mutation(
+        "what went while nothing of an answer was posted",
+        "bot/store/turns.py",
+        ("answers.c.turn.in_(ended)", "answers.c.turn.in_(again)"),
         (WITHDRAWN,),
     ),
     Mutation(
