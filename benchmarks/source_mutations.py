@@ -81,7 +81,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
             "            while not await self._take(source):\n                if loop",
             "            while not await self._take(source):\n                if ending or loop",
         ),
-        (f"{TESTS}::test_a_source_is_paused_or_removed_in_the_middle_of_its_sync_by_another_process",),
+        (f"{TESTS}::test_a_source_is_removed_once_another_process_has_let_it_go",),
     ),
     (
         "Sources: what is removed is not synced to its end first",

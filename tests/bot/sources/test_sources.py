@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import StoreError
 from bot.knowledge.curation import NotAllowedError
@@ -1161,6 +1162,34 @@ async def test_a_source_is_paused_or_removed_in_the_middle_of_its_sync_by_anothe
                 await syncing
         found = [(status.source.state, status.source.trouble) for status in await other.listed(READERS)]
         assert found == ([("paused", None)] if gesture == "pause" else [])
+
+
+@asynccontextmanager
+async def overheard(engine: AsyncEngine, channel: str) -> AsyncIterator[asyncio.Queue[str | None]]:
+    """All that the processes of a database say to each other on a channel."""
+    signals, words = Signals(engine), asyncio.Queue[str | None]()
+    signals.listen(channel, words.put_nowait)
+    async with beside(signals.hear()):
+        assert await asyncio.wait_for(words.get(), 30) is None  # it listens
+        yield words
+    await engine.dispose()
+
+
+async def test_a_source_is_removed_once_another_process_has_let_it_go(
+    home: Home, clock: Clock, server_url: str
+) -> None:
+    engine = connect(server_url)
+    store = FollowedSources(engine)
+    async with another(home, clock, server_url, "other") as other, overheard(engine, "source-stop") as words:
+        source = await other.add(EDITOR, NewSource("folder", str(home.tree("folder").path), name="wiki"))
+        assert await store.claim(source.id, owner="one", now=clock(), until=clock() + timedelta(minutes=2))
+        removing = asyncio.create_task(other.remove(EDITOR, "wiki", READERS, keep=False))
+        for _ in range(2):  # the second time it has found that it is another's
+            async with beside(words.get()) as said:
+                await asyncio.wait({removing, said}, return_when=asyncio.FIRST_COMPLETED)
+                assert said.done()
+        await store.leave(source.id, owner="one")
+        assert await asyncio.wait_for(removing, 30) == 0
 
 
 # -- by itself ---------------------------------------------------------------------------------------------------------
