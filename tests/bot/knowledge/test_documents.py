@@ -11,7 +11,7 @@ from bot.errors import StoreError
 from bot.records import DocumentRow
 from bot.store.channel_settings import ChannelSettings
 from bot.store.documents import Documents
-from bot.store.searches import Searches
+from bot.store.searches import Measured, Searches
 from bot.types import Place, Preferences, Upload
 from retrieval.i18n import Text
 from retrieval.index import EdgeIndex
@@ -23,7 +23,6 @@ from retrieval.types import (
     QdrantConnectionError,
     RAGToolError,
     Readers,
-    SearchMetrics,
 )
 from tests.bot.library import NEW, OLD, READERS, Library, opened
 from tests.bot.program import dies
@@ -350,7 +349,7 @@ async def test_a_cancellation_in_the_visible_step_comes_after_it(tmp_path: Path,
 
 async def test_a_measurement_that_cannot_be_kept_costs_no_answer(tmp_path: Path, loader: Loader) -> None:
     class Full(Searches):
-        async def add(self, *measured: tuple[SearchMetrics, str]) -> None:
+        async def add(self, *measured: Measured) -> None:
             raise StoreError(NO_DISK)
 
     async with opened(tmp_path, searches=Full, loader=loader) as library:

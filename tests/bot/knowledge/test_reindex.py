@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -183,13 +184,11 @@ class Watched(Documents):
         self._change = change
         self.rounds = 0
 
-    async def listed(
-        self, readers: Readers | None = None, *, collection: str | None = None, name: str | None = None
-    ) -> list[DocumentRow]:
+    async def listed(self, readers: Readers | None = None, **wanted: Any) -> list[DocumentRow]:
         self.rounds += 1
         if self.rounds == 2:
             await self._change()
-        return await super().listed(readers, collection=collection, name=name)
+        return await super().listed(readers, **wanted)
 
 
 @asynccontextmanager

@@ -22,7 +22,7 @@ from bot.store.turns import LATER, PATIENCE, SOON, TurnStore
 from bot.store.unanswered import UnansweredQuestions
 from bot.turns.queue import LEASE, QUEUE, TurnQueue
 from bot.turns.turns import GRACE_SECONDS, TRIES
-from bot.types import Incoming
+from bot.types import Claimed
 from retrieval.i18n import Text
 from retrieval.types import CollectionInfo, RAGToolError, Readers
 from tests.bot.acting import (
@@ -74,7 +74,7 @@ async def test_whatever_the_agent_does_there_is_one_answer(
 async def test_an_agent_that_cannot_be_made_is_an_apology(start: Start) -> None:
     bot = start()
 
-    def broken(message: Incoming, readers: Readers, collections: tuple[CollectionInfo, ...]) -> Agent:
+    def broken(claimed: Claimed, readers: Readers, collections: tuple[CollectionInfo, ...]) -> Agent:
         raise SettingsError(Text(en="KOTAE_MODEL names no model.", ja="KOTAE_MODEL のモデルはありません。"))
 
     bot.turns._make_agent = broken
