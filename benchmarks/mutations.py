@@ -3288,8 +3288,8 @@ MUTATIONS = (
         "Slack: the form that asks why waits for nobody",
         "adapters/slack/feedback.py",
         (
-            "    tell = partial(whisper, context, channel, user, thread=_thread(body))\n",
-            "    tell = partial(whisper, context, channel, user, thread=_thread(body))\n"
+            "    tell = partial(whisper, context, channel, user, thread=thread_of(body))\n",
+            "    tell = partial(whisper, context, channel, user, thread=thread_of(body))\n"
             "    await context.language_of(user)\n",
         ),
         (f"{SLACK}/test_feedback.py::test_a_form_opens_in_time_though_slack_does_not_say_who_somebody_is",),

@@ -3,7 +3,6 @@
 Source: product.md §5; reliability.md R3, R19 and R44.
 """
 
-import asyncio
 import re
 
 from slack_bolt.app.async_app import AsyncApp
@@ -86,9 +85,7 @@ async def _command(context: SlackContext, body: Json) -> None:
         typed = typed.replace(mentioned[0], "")
     name, *rest = readable(typed, context.slack.me.user).split(maxsplit=1)[:2] or ["help"]
     user, channel = body["user_id"], body["channel_id"]
-    language, actor, audience = await asyncio.gather(  # where Slack does not say, they wait for it together
-        context.language_of(user), context.places.actor(user), context.places.audience(channel, user)
-    )
+    language, actor, audience = await context.author(channel, user)
     person = mentioned[1] if mentioned else ""
     command = Command(actor, context.place(channel), audience, name.lower(), " ".join(rest).strip(), language, person)
     try:

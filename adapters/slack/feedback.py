@@ -13,7 +13,7 @@ from adapters.shared import feedback as votes
 from adapters.slack.context import SlackContext
 from adapters.slack.events import Reacted
 from adapters.slack.rendering.block_kit import CLOSE, VOTE, Json, button, input_block, modal, plain, voted, whisper
-from adapters.slack.transport.acks import Ack, on_press, open_in_time
+from adapters.slack.transport.acks import Ack, on_press, open_in_time, thread_of
 from bot.errors import StoreError
 from bot.texts import COMPLAINTS
 from bot.types import Feedback
@@ -60,7 +60,7 @@ async def react(context: SlackContext, event: Reacted) -> None:
 
 async def _ask_why(context: SlackContext, body: Json, turn: str) -> None:
     user, channel = body["user"]["id"], body["channel"]["id"]
-    tell = partial(whisper, context, channel, user, thread=_thread(body))
+    tell = partial(whisper, context, channel, user, thread=thread_of(body))
     await open_in_time(context, body["trigger_id"], _report(context, user, turn), user, tell)
 
 
@@ -71,18 +71,12 @@ async def _vote(context: SlackContext, body: Json, value: str) -> None:
     try:
         kept = vote is not None and await votes.press(context.bot, context.place(channel), message, feedback)
     except StoreError as error:
-        await whisper(context, channel, user, error.text(await context.language_of(user)), _thread(body))
+        await whisper(context, channel, user, error.text(await context.language_of(user)), thread_of(body))
         return
     if kept and vote == "down":
         await _ask_why(context, body, turn)
     said = votes.NOT_FOUND if not kept else votes.THANKS if vote == "up" else votes.NOTED
-    await whisper(context, channel, user, said.to(await context.language_of(user)), _thread(body))
-
-
-def _thread(body: Json) -> str | None:
-    """The thread of the message whose button was pressed."""
-    found: str | None = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
-    return found
+    await whisper(context, channel, user, said.to(await context.language_of(user)), thread_of(body))
 
 
 async def _report(context: SlackContext, user: str, turn: str) -> Json:

@@ -77,6 +77,12 @@ def on_press(app: AsyncApp, context: SlackContext, button: str | re.Pattern[str]
         context.tasks.start(work(body, str(action.get("value") or "")), name)
 
 
+def thread_of(body: Json) -> str | None:
+    """The thread of the message whose button was pressed."""
+    found: str | None = body.get("message", {}).get("thread_ts") or body["container"].get("thread_ts")
+    return found
+
+
 async def open_in_time(
     context: SlackContext, trigger: str, view: Coroutine[Any, Any, Json], user: str, tell: Tell
 ) -> None:
