@@ -16,7 +16,7 @@ from agent.grounding.claims import Claim, OpenClaim, Verdict, read
 from agent.grounding.entities import BLANKS, Name, content, denies, is_strong, mentions, spelled_out, turns
 from agent.grounding.evidence import Evidence, citation, shared
 from agent.grounding.numerals import arabic
-from agent.grounding.quantities import Fact, amount, dated, facts, figures, squeeze, with_capital_months
+from agent.grounding.quantities import Fact, dated, facts, figures, squeeze, units_of, with_capital_months
 from agent.grounding.reckoning import Reckoning, possible, shown
 from agent.links import GAP, addresses, filled, scrubbed
 from retrieval.i18n import Language, Text
@@ -442,8 +442,8 @@ class _Checker:
 
 def _otherwise(stated: Sequence[Fact], sources: Sequence[Evidence]) -> bool:
     """Whether the passages have another figure of the unit of one of these: who asks "20 minutes?" is told so."""
-    units = {read[0] for fact in stated if (read := amount(fact)) and read[0]}
-    return any((read := amount(fact)) and read[0] in units for each in sources for fact in facts(each.text))
+    units = units_of(stated)
+    return any(not units.isdisjoint(each.measured_in) for each in sources)
 
 
 # -- putting it together ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from agent.events import Citation
 from agent.grounding.claims import Claim, pairs
 from agent.grounding.entities import Name, content, denies, mentions, turns, without_code
-from agent.grounding.quantities import Fact, Figures, facts, figures, squeeze
+from agent.grounding.quantities import Fact, Figures, facts, figures, squeeze, units_of
 from agent.grounding.transliteration import heard
 from agent.links import addresses
 from agent.segmentation import clean, link_spans, units, unwrapped
@@ -83,6 +83,11 @@ class Evidence:
     @cached_property
     def figures(self) -> Figures:
         return figures(self.text)
+
+    @cached_property
+    def measured_in(self) -> frozenset[str]:
+        """The units of its amounts."""
+        return units_of(facts(self.text))
 
     @cached_property
     def squeezed(self) -> str:

@@ -173,6 +173,11 @@ def amount(fact: Fact) -> tuple[str, Decimal] | None:
     return (unit, Decimal(number)) if number else None
 
 
+def units_of(stated: Iterable[Fact]) -> frozenset[str]:
+    """The units that amounts among these have."""
+    return frozenset(found[0] for fact in stated if (found := amount(fact)) is not None and found[0])
+
+
 def rounds(exact: Decimal, told: Decimal) -> bool:
     """Whether a value rounds to one that is told of it with fewer digits."""
     if abs(exact - told) * _ROUGH > abs(told):
