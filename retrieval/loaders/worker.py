@@ -21,7 +21,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from types import ModuleType
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
@@ -55,7 +54,7 @@ Reader = Callable[[bytes, ParsingLimits], ParsedFile]
 
 
 def reader_of(suffix: str) -> Reader:
-    """How files with this ending are read. Imports what that takes (MarkItDown: half a second)."""
+    """How files with this ending are read. Imports what that takes."""
     match suffix:
         case ".md" | ".markdown" | ".mdx":
             return _markdown
@@ -66,29 +65,33 @@ def reader_of(suffix: str) -> Reader:
         case ".json" | ".jsonl":
             return _json if suffix == ".json" else _json_lines
         case ".xlsx":
-            from retrieval.loaders.office import read_workbook
+            from retrieval.loaders.formats.workbook import read_workbook
 
             def workbook(data: bytes, limits: ParsingLimits) -> ParsedFile:
                 written, date = read_workbook(data, limits)
                 return ParsedFile(written.markdown, date=date, pairs=written.pairs)
 
             return workbook
-    _spare_magika()
-    if suffix == ".pdf":
-        from retrieval.loaders.pdf import read_pdf
+        case ".pdf":
+            from retrieval.loaders.formats.pdf import read_pdf
 
-        return lambda data, limits: ParsedFile(*read_pdf(data, limits))
-    from retrieval.loaders import office
-
-    match suffix:
+            return lambda data, limits: ParsedFile(*read_pdf(data, limits))
         case ".docx":
-            return lambda data, limits: ParsedFile(*office.read_word(data, limits))
+            from retrieval.loaders.formats.word import read_word
+
+            return lambda data, limits: ParsedFile(*read_word(data, limits))
         case ".pptx":
-            return lambda data, limits: ParsedFile(*office.read_slides(data, limits))
+            from retrieval.loaders.formats.slides import read_slides
+
+            return lambda data, limits: ParsedFile(*read_slides(data, limits))
         case ".epub":
-            return lambda data, limits: ParsedFile(*office.read_book(data, limits))
+            from retrieval.loaders.formats.pages import read_book
+
+            return lambda data, limits: ParsedFile(*read_book(data, limits))
         case _:
-            return lambda data, limits: ParsedFile(*office.read_page(data))
+            from retrieval.loaders.formats.pages import read_page
+
+            return lambda data, limits: ParsedFile(*read_page(data))
 
 
 def _markdown(data: bytes, limits: ParsingLimits) -> ParsedFile:
@@ -143,12 +146,6 @@ def _readable(name: str) -> str:
     """`docs/2024_travel-policy.pdf` → `2024 travel policy`; without the number that Notion puts behind a name."""
     stem = re.sub(r"(?<=\S) [0-9a-f]{32}(?:_all)?$", "", PurePath(unquote(name).replace("\\", "/")).stem)
     return clean_line(re.sub(r"_+|(?<=\w)-+(?=\w)", " ", stem)) or clean_line(name)
-
-
-def _spare_magika() -> None:
-    """MarkItDown imports magika to guess types, which starts onnxruntime (30 MB, 0.3 s). We name the type ourselves."""
-    if "markitdown" not in sys.modules:
-        sys.modules.setdefault("magika", ModuleType("magika"))
 
 
 # -- the child process ------------------------------------------------------------------------------------------------

@@ -348,7 +348,7 @@ def test_any_model_of_fastembed_works_by_its_name(tmp_path: Path, hub: tuple[str
 
 
 @bundled_only
-@pytest.mark.parametrize("code", [EMBED, "import retrieval.loaders.office, onnxruntime; print(384)"])
+@pytest.mark.parametrize("code", [EMBED, "import retrieval.loaders.formats.pages, onnxruntime; print(384)"])
 def test_the_machine_is_not_reported_to_anybody(tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ORT_DISABLE_TELEMETRY")  # this process has set it for itself
     done = run(code, str(CACHE), "multilingual-e5-small", HOME=str(tmp_path))  # where onnxruntime keeps what it sends

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from retrieval.loaders.encodings import decode_page
+from retrieval.loaders.formats.pages import read_page
 from retrieval.loaders.html import readable_part, without_hidden
 from retrieval.loaders.markdown import first_heading, front_matter, plain, tidy, tidy_images, with_headings
-from retrieval.loaders.office import read_page
 
 FILES = Path(__file__).parents[2] / "files"
 

@@ -16,9 +16,9 @@ from openpyxl.worksheet.hyperlink import Hyperlink  # type: ignore[import-untype
 from openpyxl.worksheet.table import Table  # type: ignore[import-untyped]
 from openpyxl.worksheet.worksheet import Worksheet  # type: ignore[import-untyped]
 
+from retrieval.loaders.formats.workbook import read_workbook
 from retrieval.loaders.json import read_json, read_json_lines
 from retrieval.loaders.limits import KIB, FileRefused, ParsingLimits
-from retrieval.loaders.office import read_workbook
 from retrieval.loaders.tables import Written, read_csv, write_rows, write_sheet
 from retrieval.types import QAPair
 

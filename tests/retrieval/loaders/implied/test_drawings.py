@@ -9,8 +9,10 @@ import docx
 import openpyxl  # type: ignore[import-untyped]
 import pptx
 
+from retrieval.loaders.formats.slides import read_slides
+from retrieval.loaders.formats.word import read_word
+from retrieval.loaders.formats.workbook import read_workbook
 from retrieval.loaders.limits import ParsingLimits
-from retrieval.loaders.office import read_slides, read_word, read_workbook
 
 OFFICE = "http://schemas.openxmlformats.org"
 NAMESPACES = (

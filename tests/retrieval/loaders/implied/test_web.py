@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from retrieval.loaders.formats.pages import read_page
 from retrieval.loaders.html import readable_part
-from retrieval.loaders.office import read_page
 
 MATERIAL_TABS = (
     '<div class="tabbed-set" data-tabs="1:2"><input checked="checked" id="t1" name="t" type="radio"/>'

@@ -10,8 +10,8 @@ from docx.document import Document as Word
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 
+from retrieval.loaders.formats.word import read_word
 from retrieval.loaders.limits import ParsingLimits
-from retrieval.loaders.office import read_word
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'

@@ -21,8 +21,8 @@ from reportlab.platypus import (  # type: ignore[import-untyped]
 )
 from reportlab.platypus import Paragraph as Styled
 
+from retrieval.loaders.formats.pdf import read_pdf, reflow
 from retrieval.loaders.limits import FileRefused, ParsingLimits
-from retrieval.loaders.pdf import read_pdf, reflow
 
 
 def test_japanese_lines_are_joined_without_a_space() -> None:

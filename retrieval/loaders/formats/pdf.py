@@ -17,8 +17,8 @@ from itertools import islice, pairwise, permutations, takewhile
 import pdfplumber
 import pypdfium2  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
-from markitdown import StreamInfo
-from markitdown.converters import PdfConverter
+from markitdown._stream_info import StreamInfo
+from markitdown.converters._pdf_converter import PdfConverter
 from pdfplumber.page import Page
 from pdfplumber.table import Table
 

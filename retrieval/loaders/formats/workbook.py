@@ -1,45 +1,24 @@
-"""docx, pptx and epub → Markdown through MarkItDown's converters, from archives that have been checked; xlsx → text
-through openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own reader."""
+"""xlsx → text, through openpyxl alone, which spares pandas (84 MB) behind MarkItDown's own reader."""
 
 import datetime
 import io
 import re
 import warnings
-from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from functools import lru_cache
-from html import escape, unescape
-from itertools import chain
-from typing import Any, BinaryIO
+from html import unescape
 
 import openpyxl  # type: ignore[import-untyped]
-from bs4 import BeautifulSoup
-from markitdown import DocumentConverter, DocumentConverterResult, StreamInfo
-from markitdown.converters import DocxConverter, EpubConverter, HtmlConverter, PptxConverter
 from openpyxl.cell.read_only import ReadOnlyCell  # type: ignore[import-untyped]
 from openpyxl.cell.rich_text import CellRichText, TextBlock  # type: ignore[import-untyped]
 from openpyxl.utils import column_index_from_string  # type: ignore[import-untyped]
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
-from retrieval.loaders.encodings import decode_page
-from retrieval.loaders.html import readable_part, spread_cells, without_hidden
-from retrieval.loaders.implied.drawings import boxes_of, related, with_diagrams
-from retrieval.loaders.implied.web import FENCE_SHOWN, mark_superscripts
-from retrieval.loaders.implied.word import plainly_written, written_out
+from retrieval.loaders.implied.drawings import boxes_of, related
 from retrieval.loaders.limits import FileRefused, ParsingLimits
-from retrieval.loaders.markdown import tidy_images
-from retrieval.loaders.tables import Written, names_columns, names_of_several_rows, write_sheet
+from retrieval.loaders.tables import Written, names_columns, write_sheet
 from retrieval.types import QAPair
 
-_UNDERLINE = re.compile(r"</?u>")
-# Word's own title is no heading to its converter; the headings that it lists with their pages stand in the text.
-_STYLES = "\n".join(
-    ["p[style-name='Title'] => h1:fresh", *(f"p[style-name='toc {n}'] => !" for n in ("heading", *range(1, 10)))]
-)
-_NAMELESS_TABLE = re.compile(r"^\|(?: +\|)+\n(?P<rule>\|(?: -+ \|)+)\n(?P<table>\|.*\|(?:\n\|.*\|){2,})$", re.MULTILINE)
-_CELL = re.compile(r"(?<!\\)\|")
-_BOLD = re.compile(r"\*\*[^*]+\*\*")
-_FIGURE = re.compile(r"\d")
 _MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 _LONGEST_SPREAD = 200  # characters of a cell that is a value of several columns
 _LAST_COLUMN = 16_384  # of a sheet
@@ -59,26 +38,11 @@ _FILTERED = re.compile(
     rb"<(?:\w+:)?autoFilter\b[^>]*\bref=[\"'][A-Z]{1,3}(\d{1,7}):[A-Z]{1,3}(\d{1,7})[\"'][^>]*>\s*"
     rb"<(?:\w+:)?filterColumn\b"
 )
-_HIDDEN_SLIDE = re.compile(rb"<p:sld\b[^>]*\bshow=[\"'](?:0|false)[\"']")
-_SLIDE = re.compile(rb"<p:sldId\b[^>]*\br:id=[\"']([^\"']+)[\"'][^>]*/>")
-_STRUCK_RUN = re.compile(
-    rb"(<a:rPr\b[^>]*\bstrike=\"(?:sng|dbl)Strike\"[^>]*?(?:/>|>(?:(?!</a:r>).)*?</a:rPr>)\s*<a:t>)([^<]*[^<\s])",
-    re.DOTALL,
-)
-_CHART_IN_3D = re.compile(rb"(</?c:(?:bar|line|pie|area))3D(?=Chart\b)")  # python-pptx knows flat ones alone
-_NOT_SHOWN = re.compile(r"<!-- Slide number: \d+ -->|^\[unsupported chart\]$", re.MULTILINE)  # by the converter
-_FENCED = re.compile(r"^(?P<indent>[ \t]*)```\n(?P<text>.*?)\n[ \t]*```$", re.M | re.S)
 _BETWEEN_STRUCK = re.compile(r"(?<=\S)~~~~(?=\S)")
 _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _LITERAL = r"(?:\"[^\"]*\"|\\.|[¥￥$€£ ])*"
 _WITH_UNIT = re.compile(rf"(?P<before>{_LITERAL})(?:General|[#,0]*0(?:\.[0#]+)?)(?P<after>{_LITERAL})")
-_SHOW = re.compile(
-    rb"(?:slideshow|template)(?=(?:\.macroEnabled)?\.main\+xml)"
-)  # python-pptx knows presentations alone
-_EDGE = re.compile(rb"<p:ph\b[^>]*\btype=\"(sldNum|ftr|dt)\"")
-_RUN = re.compile(rb"<a:t>([^<]*)</a:t>")
-_SHAPE = re.compile(rb"<p:sp(?:\s[^>]*)?>.*?</p:sp>", re.DOTALL)
 _LOOKS = re.compile(
     rb"<(?P<name>(?:\w+:)?(?:fonts|fills|borders|cellStyles|dxfs|tableStyles|colors|extLst))\b"
     rb"(?:[^>]*/>|.*?</(?P=name)\s*>)",
@@ -91,168 +55,6 @@ _WEEKDAY = re.compile(r"(?<![ap])aaa(a?)(?![ap])", re.I)  # of a Japanese number
 _WEEKDAYS = "土日月火水木金"  # by the rest of a date's number, divided by seven
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # a character that XML cannot hold as it is: _x000D_
 _CODE = re.compile(r"(?:0|\\?-)*0")  # a number that is shown with all of its places: 0012, 150-0002
-_VANISHING_STYLE = re.compile(
-    rb"<w:style\b(?=[^>]*\bw:styleId=\"([^\"]+)\")[^>]*>(?:(?!</w:style>).)*?<w:vanish\s*/>", re.DOTALL
-)
-# A run or a paragraph with a property.
-_VANISHED = rb"<w:(%b)(?:\s[^>]*)?>(?:(?!</?w:\1[\s>]).)*?<w:%b\s*/>(?:(?!<w:\1[\s>]).)*?</w:\1>"
-
-
-def _convert(
-    converter: Callable[[], DocumentConverter], packed: bytes, suffix: str, **options: str
-) -> DocumentConverterResult:
-    return converter().convert(io.BytesIO(packed), StreamInfo(extension=suffix, charset="utf-8"), **options)
-
-
-def read_word(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
-    """Headings, lists, tables and links of a docx without hidden text, no title of its own, and its date."""
-    parts = open_archive(data, ".docx", limits)
-    date = stated_by(parts)
-    parts = written_out(plainly_written(with_diagrams(parts)))
-    styles = b"|".join(map(re.escape, _VANISHING_STYLE.findall(parts.get("word/styles.xml", b""))))
-    hiding = [
-        (b"r", b"vanish"),
-        *((kind, b'%bStyle w:val="(?:%b)"' % (kind, styles)) for kind in (b"r", b"p") if styles),
-    ]
-    for vanished in (re.compile(_VANISHED % kind, re.DOTALL) for kind in hiding):
-        parts = {name: vanished.sub(b"", part) if name.startswith("word/") else part for name, part in parts.items()}
-    return _converted(_convert(_WordConverter, pack(parts), ".docx", style_map=_STYLES).markdown), "", date
-
-
-class _WordConverter(DocxConverter):
-    """Word's cells over several rows are written in each, before Markdown is made of the page."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._html_converter = _SpreadingConverter()
-
-
-class _SpreadingConverter(HtmlConverter):
-    def convert(self, file_stream: BinaryIO, stream_info: StreamInfo, **kwargs: Any) -> DocumentConverterResult:
-        soup = BeautifulSoup(file_stream.read().decode("utf-8"), "html.parser")
-        spread_cells(soup)
-        mark_superscripts(soup)
-        for link in soup.find_all("a", href=re.compile("^#")):  # to a heading or a note, which Markdown does not have
-            if link.get_text(strip=True) == "↑":
-                link.extract()
-            else:
-                link.unwrap()
-        return super().convert(io.BytesIO(str(soup).encode("utf-8")), stream_info, **kwargs)
-
-
-def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
-    """The slides of a pptx that are not hidden in order, each under its title, with its notes; no title of the whole;
-    its date."""
-    parts = _without_hidden_slides(with_diagrams(open_archive(data, ".pptx", limits)))
-    parts["[Content_Types].xml"] = _SHOW.sub(b"presentation", parts.get("[Content_Types].xml", b""))
-    said: set[bytes] = set()
-    for name, part in parts.items():
-        if name.startswith("ppt/slides/") and not _HIDDEN_SLIDE.search(part):
-            parts[name] = _SHAPE.sub(lambda shape: _of_a_kind(b"" if _is_repeated(shape[0], said) else shape[0]), part)
-            parts[name] = _STRUCK_RUN.sub(rb"\1~~\2~~", parts[name])
-        elif name.startswith("ppt/charts/"):
-            parts[name] = _CHART_IN_3D.sub(rb"\1", part)
-    markdown = _NOT_SHOWN.sub("", _convert(_SlidesConverter, pack(parts), ".pptx").markdown)
-    return _converted(_BETWEEN_STRUCK.sub("", markdown)), "", stated_by(parts)
-
-
-class _SlidesConverter(PptxConverter):
-    """Cells of a slide's tables that reach over others are written in each, as those of Word are."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._html_converter = _SpreadingConverter()
-
-    def _convert_table_to_markdown(self, table: Any, **kwargs: Any) -> str:
-        rows = [list(row.cells) for row in table.rows]
-        heads = names_of_several_rows([[cell.text.strip() for cell in row] for row in rows])[1] or 1
-        written = [
-            "".join(_slide_cell(cell, "th" if at < heads else "td") for cell in row if not cell.is_spanned)
-            for at, row in enumerate(rows)
-        ]
-        page = f"<table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
-        return str(self._html_converter.convert_string(page, **kwargs).markdown).strip() + "\n"
-
-
-def _slide_cell(cell: Any, name: str) -> str:
-    """A cell of python-pptx as HTML."""
-    return f'<{name} rowspan="{cell.span_height}" colspan="{cell.span_width}">{escape(cell.text)}</{name}>'
-
-
-def _without_hidden_slides(parts: Mapping[str, bytes]) -> dict[str, bytes]:
-    show = "ppt/presentation.xml"
-    slides = related(parts, show)
-    hidden = {id.encode() for id, (_, part) in slides.items() if _HIDDEN_SLIDE.search(parts.get(part, b""))}
-    return {**parts, show: _SLIDE.sub(lambda one: b"" if one[1] in hidden else one[0], parts.get(show, b""))}
-
-
-def _is_repeated(shape: bytes, said: set[bytes]) -> bool:
-    """Whether it is the number of a slide, or a date or foot that stands on another slide (in `said`), too."""
-    edge = _EDGE.search(shape)
-    words = b"".join(_RUN.findall(shape)) if edge else b""
-    repeated = edge is not None and (edge[1] == b"sldNum" or words in said)
-    said.add(words)
-    return repeated
-
-
-def _of_a_kind(shape: bytes) -> bytes:
-    """A shape without a form, which other programs than PowerPoint write, is a text box: one of no kind is an error."""
-    known = any(mark in shape for mark in (b"<p:ph", b"<a:prstGeom", b"<a:custGeom", b"txBox="))
-    return shape if known else shape.replace(b"<p:cNvSpPr", b'<p:cNvSpPr txBox="1"', 1)
-
-
-def read_book(data: bytes, limits: ParsingLimits) -> tuple[str, str]:
-    """Chapters of an epub in reading order, and the book's title."""
-    parts = open_archive(data, ".epub", limits)
-    for name, part in parts.items():
-        if name.lower().endswith((".xhtml", ".html", ".htm")):
-            parts[name] = without_hidden(decode_page(part)).encode("utf-8", "replace")
-    result = _convert(EpubConverter, pack(parts), ".epub")
-    return _converted(result.markdown), result.title or ""
-
-
-def read_page(data: bytes) -> tuple[str, str, str]:
-    """The main content of an HTML file, its title and its date."""
-    page, title, date = readable_part(decode_page(data))
-    markdown = _convert(HtmlConverter, page.encode("utf-8", "replace"), ".html").markdown
-    return _converted(_FENCED.sub(_longer_fence, markdown)), title, date
-
-
-def _longer_fence(code: re.Match[str]) -> str:
-    """Code that shows fences has a longer one, which they do not end."""
-    text = code["text"].replace(FENCE_SHOWN, "```")
-    fence = code["indent"] + "`" * (max(map(len, re.findall("`{3,}", text)), default=2) + 1)
-    return f"{fence}\n{text}\n{fence}"
-
-
-def _converted(markdown: str) -> str:
-    return _NAMELESS_TABLE.sub(_with_names, _UNDERLINE.sub("", tidy_images(markdown)))
-
-
-def _with_names(table: re.Match[str]) -> str:
-    """Word does not say which row names the columns, nor do many pages: the first of a table does where it looks like
-    names. In a form each name stands beside its value, in two or four columns: there the first row has to differ."""
-    lines = table["table"].split("\n")
-    first, *rows = ([cell.strip() for cell in _CELL.split(line)[1:-1]] for line in lines)
-    names, count = names_of_several_rows([first, *rows])
-    if count:
-        return "\n".join([f"| {' | '.join(names)} |", table["rule"], *lines[count:]]) + "\n"
-    form = len(first) % 2 == 0 and not all(map(_BOLD.fullmatch, first)) and not _over_values(first, rows)
-    if form or not all(first[1:]) or not names_columns(first):
-        return table.group()
-    return table["table"].replace("\n", f"\n{table['rule']}\n", 1)
-
-
-def _over_values(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Whether a column has figures in each of these rows and none in the first one; or, where a form would have names,
-    in half of them figures or what stands elsewhere, too. No form begins with an empty cell."""
-    often = {cell for cell, count in Counter(chain.from_iterable(rows)).items() if cell and count > 1}
-    for at, (name, *below) in enumerate(zip(first, *rows, strict=False)):
-        told = [bool(_FIGURE.search(cell)) for cell in below]
-        values = [figure or (at > 0 and cell in often) for figure, cell in zip(told, below, strict=True)]
-        if not _FIGURE.search(name) and (all(told) or (at % 2 == 0 and sum(values) * 2 >= len(values))):
-            return True
-    return not first[0]
 
 
 def read_workbook(data: bytes, limits: ParsingLimits) -> tuple[Written, str]:
