@@ -109,7 +109,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a question's collections",
-        "bot/app.py",
+        "bot/turns/answerers.py",
         ("(queries, allowed, chosen or within)", "(queries, allowed, chosen)"),
         ("tests/bot/test_app.py::test_only_the_chosen_collections_are_searched",),
     ),
@@ -2107,7 +2107,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a search knows its turn",
-        "bot/app.py",
+        "bot/turns/answerers.py",
         (", turn=claimed.id\n", "\n"),
         ("tests/bot/test_app.py::test_a_question_that_is_taken_back_takes_its_own_searches_with_it_alone",),
     ),

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -15,15 +15,11 @@ from typing import get_args
 
 from adapters.port import Adapter, Webhook
 from agent.extractive.model import ExtractiveModel
-from agent.model_call import PROTOCOL_RETRIES
-from agent.models.base import ChatModel
-from agent.run import AFTERWARDS
-from agent.strategies.react import Agent
-from agent.strategies.synthesis import CONCURRENCY, PASSAGES, Synthesis
-from bot.access import readers, thread_scope
+from bot.access import readers
 from bot.bot import Bot, make_bot
 from bot.config.home import UNWRITABLE, probe, tighten
-from bot.config.settings import NEEDED_BY, Settings, Strategy, make_home
+from bot.config.models import Models, make_embedder, make_reranker, min_relevance
+from bot.config.settings import Settings, Strategy, make_home
 from bot.database import Database, database
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
@@ -65,13 +61,14 @@ from bot.store.turns import TurnStore
 from bot.store.usage import Usage
 from bot.store.vector_stores import VectorStores
 from bot.turns.admission import Admission
+from bot.turns.answerers import Answerers
 from bot.turns.budget import Budget, BudgetLimits
 from bot.turns.living import LivingAnswers
 from bot.turns.queue import TurnQueue
 from bot.turns.selected_passages import AnswerFrom
 from bot.turns.trace import Trace, trace
-from bot.turns.turns import Answerer, Turns
-from bot.types import Actor, Attachment, Audience, Card, Claimed, Incoming, Place, Upload, Verdict
+from bot.turns.turns import Turns
+from bot.types import Actor, Audience, Card, Place
 from bot.unanswered.asking import Asking
 from bot.unanswered.clustering import Clustering
 from bot.unanswered.corrections import ExpertAnswers
@@ -79,7 +76,6 @@ from bot.unanswered.digest import Digest, make_digest
 from bot.unanswered.digest_card import card
 from bot.unanswered.digest_schedule import Announce, DigestClock, Schedule
 from bot.unanswered.doubts import Doubts
-from bot.unanswered.expert_answers import ANSWERS
 from bot.unanswered.questions import Remembering, Unanswered
 from bot.waiting import again_and_again
 from retrieval import disk
@@ -92,17 +88,11 @@ from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.index import Index
 from retrieval.ingest import Ingest
 from retrieval.loaders.loader import Loader
-from retrieval.reranking import FastembedReranker, RerankingError
-from retrieval.search import Search, WrittenBy
+from retrieval.reranking import FastembedReranker
+from retrieval.search import Search
 from retrieval.sparse import SparseEncoder
 from retrieval.types import (
-    CONFIDENT,
-    MIN_RELEVANCE,
-    CollectionInfo,
     EmbeddingError,
-    Found,
-    Hit,
-    Passage,
     QdrantConnectionError,
     Readers,
 )
@@ -112,24 +102,7 @@ log = logging.getLogger(__name__)
 _HOME = Actor("terminal", "", "terminal", "editor")  # whoever has the home may change all that is in it
 SAMPLE = "sample"
 LOOK_EVERY = 60.0  # seconds, in which what the disk or the memory refused may have come right
-JUDGE_CALLS = 1 + PROTOCOL_RETRIES  # of a turn, where KOTAE_JUDGE_MODEL names a model of its own
-ATTACHMENTS = "attachments"  # files that came with a question: found in its thread only
-_CACHE = Path(".cache") / "kotae"  # in the user's home: weights are shared by all homes of the bot
 
-_NO_MODEL = Text(
-    en="There is no model “{name}”. Use extractive, gemini:<model> or openai:<model>.",
-    ja="「{name}」というモデルはありません。extractive、gemini:<モデル名>、openai:<モデル名> "
-    "のいずれかにしてください。",
-)
-_NO_EMBEDDER = Text(
-    en="KOTAE_EMBEDDER={name} is not in this version. Use local, fastembed:<model>, gemini:<model> or openai:<model>.",
-    ja="KOTAE_EMBEDDER={name} はこのバージョンでは使えません。local、fastembed:<モデル名>、gemini:<モデル名>、"
-    "openai:<モデル名> のいずれかにしてください。",
-)
-_NO_KEY = Text(
-    en="The model {name} needs {key}, which is not set.",
-    ja="モデル {name} には {key} が必要ですが、設定されていません。",
-)
 _NO_STRATEGY = Text(
     en="There is no strategy “{name}”. Use react or synthesis.",
     ja="「{name}」という戦略はありません。react か synthesis にしてください。",
@@ -160,7 +133,7 @@ class Application:
     index: Index
     embedder: EmbeddingClient
     knowledge: KnowledgeBase
-    models: "Models"
+    models: Models
     bot: Bot
     owner: str  # this process among those of its database
     doubts: Doubts
@@ -346,62 +319,6 @@ class Application:
         return self.settings.home / "sample"
 
 
-class Models:
-    """The chat models by their id; each is made once, when it is first chosen. `retrying`: with second tries and a
-    breaker that all turns share."""
-
-    def __init__(
-        self, settings: Settings, extractive: ChatModel, stack: AsyncExitStack, *, retrying: bool = True
-    ) -> None:
-        self._settings = settings
-        self._made: dict[str, ChatModel] = {"extractive": extractive}
-        self._stack = stack
-        self._retrying = retrying
-
-    def __call__(self, name: str) -> ChatModel:
-        """Raises SettingsError for a model that this version or these settings do not offer."""
-        if name not in self._made:
-            made = self._make(name)
-            if self._retrying:
-                from agent.models.retry import RetryingModel  # loads its library when a model is chosen
-
-                made = RetryingModel(made)
-            self._made[name] = made
-        return self._made[name]
-
-    def _make(self, name: str) -> ChatModel:
-        match name.split(":", 1):
-            case "gemini", model:
-                from agent.models.gemini import GeminiModel
-
-                if self._settings.gemini_key is None:
-                    raise SettingsError(filled(_NO_KEY, name=name, key=NEEDED_BY["gemini:"]))
-                made = GeminiModel(
-                    model,
-                    key=self._settings.gemini_key.get_secret_value(),
-                    base_url=self._settings.gemini_base_url,
-                    api_version=self._settings.gemini_api_version,
-                    effort=self._settings.effort,
-                )
-                self._stack.push_async_callback(made.close)
-                return made
-            case "openai", model:
-                from agent.models.openai import OpenAIModel
-
-                if self._settings.openai_key is None and self._settings.openai_base_url is None:
-                    raise SettingsError(filled(_NO_KEY, name=name, key=NEEDED_BY["openai:"]))
-                compatible = OpenAIModel(
-                    model,
-                    key=self._settings.openai_key,
-                    base_url=self._settings.openai_base_url,
-                    effort=self._settings.effort,
-                )
-                self._stack.push_async_callback(compatible.close)
-                return compatible
-            case _:
-                raise SettingsError(filled(_NO_MODEL, name=name))
-
-
 @asynccontextmanager
 async def running(
     settings: Settings,
@@ -490,69 +407,7 @@ async def running(
             now=lambda: datetime.now(settings.timezone),
         )
         stack.push_async_callback(budget.close)
-        confident = CONFIDENT if settings.confident is None else settings.confident
-
-        def chosen_for(message: Incoming) -> tuple[str, ...] | None:
-            return message.collections or settings.collections
-
-        def make_agent(claimed: Claimed, allowed: Readers, infos: tuple[CollectionInfo, ...]) -> Answerer:
-            message = claimed.message
-            model = models(message.model or settings.model_id)
-            within = None if chosen_for(message) is None else tuple(info.name for info in infos)
-
-            async def search(queries: Sequence[str], chosen: tuple[str, ...] | None) -> Found:
-                written_by: WrittenBy = "asker" if model is extractive else "model"
-                return await knowledge.search(
-                    *(queries, allowed, chosen or within), written_by=written_by, min_relevance=0.0, turn=claimed.id
-                )
-
-            async def read(document_id: str, start: int) -> tuple[list[Passage], int | None]:
-                return await knowledge.chunks(document_id, allowed, start=start)
-
-            async def still_readable(hits: Sequence[Hit]) -> frozenset[str]:
-                return await knowledge.readable(hits, allowed)
-
-            strategy: Callable[..., Agent | Synthesis] = partial(Agent, max_turns=settings.max_turns)
-            calls = settings.max_turns + AFTERWARDS + 1
-            if (message.strategy or settings.strategy) == "synthesis":
-                strategy = partial(Synthesis, concurrency=min(CONCURRENCY, settings.concurrency))
-                calls = 2 * (PASSAGES + 2) + AFTERWARDS  # two rounds of plans and drafts
-            judge = None
-            if settings.judge_model is not None and model is not extractive:
-                judge = budget.model(models(settings.judge_model), calls=JUDGE_CALLS, kept=0)
-            return strategy(
-                model if model is extractive else budget.model(model, calls=calls, kept=AFTERWARDS),
-                search,
-                fallback=None if model is extractive else extractive,
-                judge=judge,
-                general=settings.fallback == "general",
-                chosen=within is not None,
-                confident=confident,
-                read=read,
-                still_readable=still_readable,
-                today=lambda: datetime.now(settings.timezone).date(),
-            )
-
-        async def list_collections(message: Incoming, allowed: Readers) -> tuple[CollectionInfo, ...]:
-            infos, chosen = await knowledge.collections(allowed), chosen_for(message)
-            return infos if chosen is None else tuple(i for i in infos if i.name in (*chosen, ATTACHMENTS, ANSWERS))
-
-        places = ChannelSettings(data.engine)
-
-        async def prefer(message: Incoming) -> Incoming:
-            chosen = await places.get(message.place)
-            return replace(
-                message,
-                model=message.model or chosen.model,
-                strategy=message.strategy or chosen.strategy or settings.strategy,
-                collections=message.collections if message.collections is not None else chosen.collections,
-            )
-
-        async def attach(message: Incoming, file: Attachment, language: Language) -> Verdict:
-            scope = thread_scope(message.place, message.thread)
-            upload = Upload(file.name, file.data, ATTACHMENTS, scope, message.author, file.url)
-            return await knowledge.add(upload, language)
-
+        answerers = Answerers(settings, knowledge, ChannelSettings(data.engine), budget, models, extractive)
         sources = Sources(
             settings,
             FollowedSources(data.engine),
@@ -566,13 +421,13 @@ async def running(
             inbox,
             data.conversations,
             data.votes,
-            make_agent=make_agent,
-            list_collections=list_collections,
+            make_agent=answerers.make,
+            list_collections=answerers.collections,
             chat_log=chat_log,
             admission=Admission(settings.concurrency),
             budget=budget,
-            prefer=prefer,
-            attach=attach,
+            prefer=answerers.prefer,
+            attach=answerers.attach,
             last_checked=sources.last_checked,
             readable=data.documents.readable,
             language=settings.language,
@@ -675,65 +530,6 @@ def make_adapters(settings: Settings) -> tuple[list[Adapter], Mapping[str, Webho
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------
-
-
-def min_relevance(settings: Settings) -> float:
-    """Relevance 0..1 under which a hit is not shown: KOTAE_MIN_RELEVANCE, or what was fitted."""
-    return MIN_RELEVANCE if settings.min_relevance is None else settings.min_relevance
-
-
-def weights(settings: Settings) -> Path:
-    """The folder that models which run here are kept in; for all homes of this user."""
-    try:
-        return Path.home() / _CACHE
-    except RuntimeError:  # a user without a home
-        return settings.home / "cache"
-
-
-def make_reranker(settings: Settings) -> FastembedReranker | None:
-    """None: none is set. Loads nothing yet. Raises SettingsError for what is no model."""
-    if settings.reranker is None:
-        return None
-    try:
-        return FastembedReranker(weights(settings), settings.reranker.partition(":")[2])
-    except RerankingError as error:
-        raise SettingsError(error.said) from error
-
-
-async def make_embedder(settings: Settings, stack: AsyncExitStack) -> EmbeddingClient:
-    """Loads nothing yet; a server is asked only for the size of a model that we do not know. What has to be closed is
-    put on `stack`. Raises SettingsError, EmbeddingError.
-    """
-    cache = weights(settings)
-    match settings.embedder.split(":", 1):
-        case ["local"]:
-            return LocalEmbedder(cache)
-        case ["fastembed", name]:
-            return LocalEmbedder(cache, model=name)
-        case ["gemini", name]:
-            from retrieval.embeddings.gemini import GeminiEmbedder
-
-            if settings.gemini_key is None:
-                raise SettingsError(filled(_NO_KEY, name=settings.embedder, key=NEEDED_BY["gemini:"]))
-            gemini = await GeminiEmbedder.open(
-                name,
-                key=settings.gemini_key,
-                dimensions=settings.embedding_dim,
-                base_url=settings.gemini_base_url,
-                api_version=settings.gemini_api_version,
-            )
-            stack.push_async_callback(gemini.close)
-            return gemini
-        case ["openai", name]:
-            from retrieval.embeddings.openai import OpenAIEmbedder
-
-            compatible = await OpenAIEmbedder.open(
-                name, key=settings.openai_key, base_url=settings.openai_base_url, dimensions=settings.embedding_dim
-            )
-            stack.push_async_callback(compatible.close)
-            return compatible
-        case _:
-            raise SettingsError(filled(_NO_EMBEDDER, name=settings.embedder))
 
 
 async def _trace(data: Database, knowledge: KnowledgeBase, turn: str, readers: Readers) -> Trace | None:

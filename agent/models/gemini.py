@@ -1,5 +1,5 @@
 """Gemini through google-genai: our conversation as its Contents, its stream as our parts, its failures as ours.
-The SDK takes a second to load, so this module is imported where the model is chosen (`bot/app.py`)."""
+The SDK takes a second to load, so this module is imported where the model is chosen (`bot/config/models.py`)."""
 
 import json
 import logging

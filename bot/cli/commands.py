@@ -551,7 +551,7 @@ def evaluate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    from bot.app import make_embedder, min_relevance
+    from bot.config.models import make_embedder, min_relevance
     from bot.operations.beir import EvaluationError
     from bot.operations.evaluation import evaluate as score
 

@@ -275,7 +275,7 @@ def backup(
 def restore(
     source: Annotated[Path, typer.Argument(readable=False, help=_("The backup.", "バックアップのファイルです。"))],
 ) -> None:
-    from bot.app import make_embedder
+    from bot.config.models import make_embedder
     from bot.operations.restore import restore as bring_back
 
     settings = settings_or_exit()

@@ -363,7 +363,7 @@ async def store(settings: Settings) -> Sequence[Remark]:
     rows, row = kept.rows, kept.index
     try:
         async with AsyncExitStack() as stack:
-            from bot.app import make_embedder
+            from bot.config.models import make_embedder
 
             embedder = await make_embedder(settings, stack)
             made = Made(embedder.name, embedder.dimensions, TOKENIZER)

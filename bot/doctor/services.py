@@ -85,7 +85,7 @@ _GOOD_EMBEDDER = Text(
 
 
 async def embedder(settings: Settings) -> Sequence[Remark]:
-    from bot.app import make_embedder, weights
+    from bot.config.models import make_embedder, weights
 
     folder = weights(settings)
     if await aside(lambda: _to_be_downloaded(settings.embedder, folder)):
@@ -143,7 +143,7 @@ _OTHER_LICENCE = Text(
 
 async def reranker(settings: Settings) -> Sequence[Remark]:
     """Nothing where none is set."""
-    from bot.app import make_reranker, weights
+    from bot.config.models import make_reranker, weights
 
     name = (settings.reranker or "").partition(":")[2]
     remarks: list[Remark] = []
@@ -347,7 +347,7 @@ async def judge(settings: Settings) -> Sequence[Remark]:
 
 async def _probed(settings: Settings, name: str, *, idle: Text | None = None) -> list[Remark]:
     """A model's reply to a question for the documents. `idle`: what to do about one that does not search."""
-    from bot.app import Models
+    from bot.config.models import Models
 
     try:
         async with AsyncExitStack() as stack:

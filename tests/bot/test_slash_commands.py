@@ -12,8 +12,8 @@ from sqlalchemy import update
 
 from agent.extractive.model import ExtractiveModel
 from bot.access import scope_of
-from bot.app import Models
 from bot.channel_settings import Channels
+from bot.config.models import Models
 from bot.database import Database
 from bot.errors import SettingsError
 from bot.records import Period

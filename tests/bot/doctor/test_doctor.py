@@ -139,7 +139,8 @@ def embed_with(monkeypatch: pytest.MonkeyPatch, embedder: object) -> None:
     async def make(settings: Settings, stack: object) -> object:
         return embedder
 
-    monkeypatch.setattr("bot.app.make_embedder", make)
+    for where in ("bot.app", "bot.config.models"):  # the application's, and the one that the doctor makes
+        monkeypatch.setattr(f"{where}.make_embedder", make)
 
 
 # -- the frame ------------------------------------------------------------------------------------------------------

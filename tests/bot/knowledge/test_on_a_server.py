@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, update
 
-from bot.app import make_embedder, running
+from bot.app import running
+from bot.config.models import make_embedder
 from bot.config.settings import Settings
 from bot.doctor.data import documents as documents_check
 from bot.errors import SettingsError

@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from bot.app import make_embedder, running
+from bot.app import running
+from bot.config.models import make_embedder
 from bot.config.settings import Settings
 from bot.errors import SettingsError
 from bot.knowledge.content_store import ContentFolder

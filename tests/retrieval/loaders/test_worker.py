@@ -121,7 +121,18 @@ def test_the_parser_has_no_network_and_starts_nothing() -> None:
 def test_a_parser_imports_the_libraries_of_its_files_alone(suffix: str, needed: set[str]) -> None:
     script = "import sys\nfrom retrieval.loaders.worker import reader_of\nreader_of(sys.argv[1])\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script, suffix], capture_output=True, text=True, check=True)
-    heavy = {"bs4", "mammoth", "pptx", "openpyxl", "pdfplumber", "pdfminer", "magika", "onnxruntime", "requests", "pandas"}
+    heavy = {
+        "bs4",
+        "mammoth",
+        "pptx",
+        "openpyxl",
+        "pdfplumber",
+        "pdfminer",
+        "magika",
+        "onnxruntime",
+        "requests",
+        "pandas",
+    }
     assert heavy.intersection(done.stdout.split()) == needed
 
 

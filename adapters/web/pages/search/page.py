@@ -17,7 +17,7 @@ from adapters.web.pages.shared import components
 from adapters.web.pages.shared.address import note
 from adapters.web.pages.shared.layout import Page, saying
 from adapters.web.visitor import Site, Visitor
-from bot.app import min_relevance
+from bot.config.models import min_relevance
 from bot.turns.selected_passages import MOST
 from retrieval.i18n import Language, Text
 from retrieval.types import Found, Hit, Mode, RAGToolError
