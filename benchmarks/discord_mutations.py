@@ -54,6 +54,15 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_a_refusal_that_is_not_discords_own_closes_no_question",),
     ),
     (
+        "Discord: nobody waits too long for who somebody is",
+        "adapters/discord/transport/api.py",
+        ("asyncio.timeout(self._patience)", "asyncio.timeout(None)"),
+        (
+            f"{DISCORD}/test_turn_view.py::"
+            "test_nobody_waits_long_for_who_somebody_is_where_discord_does_not_say",
+        ),
+    ),
+    (
         "Discord: who voted is shown to nobody",
         "adapters/discord/feedback.py",
         ("Interactions(context, aloud=False)", "Interactions(context)"),

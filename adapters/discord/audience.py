@@ -161,7 +161,7 @@ class Places:
         """Of the team's servers: of all, though direct messages come with the first shard; a guest has none. Raises
         PostError."""
         await self._whole.wait()
-        found = [await self._member(guild, person) for guild in self.team()]
+        found = await asyncio.gather(*(self._member(guild, person) for guild in self.team()))
         return [member for member in found if member is not None and not member.flags.guest]
 
     async def _member(self, guild: discord.Guild, person: int) -> discord.Member | None:

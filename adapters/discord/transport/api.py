@@ -45,6 +45,7 @@ T = TypeVar("T")
 Buttons = Sequence[discord.ui.Button[Any]]
 
 CALL_SECONDS = 20.0  # for one call, with its wait for the rate limit
+PATIENCE = 45.0  # seconds that somebody waits for what is looked up: two tries that hang, of five
 NONCE_SECONDS = 120.0  # in which a nonce surely counts: "the past few minutes"
 THREAD_SECONDS = 4.0  # that a thread is waited for where Discord holds it back
 TYPING_SECONDS = 7.5  # after which it is shown anew; Discord shows it for ten
@@ -90,12 +91,14 @@ class DiscordApi:
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
         seconds: float = CALL_SECONDS,
+        patience: float = PATIENCE,
     ) -> None:
         self._client = client
         self._http = client.http
         self._clock = clock
         self._sleep = sleep
         self._seconds = seconds
+        self._patience = patience
         self._pace = Bucket(EVERYTHING, clock, sleep)
         self._typing: dict[str, float] = {}
         self._barred: dict[tuple[str, str], tuple[float, str]] = {}
@@ -282,8 +285,12 @@ class DiscordApi:
         await self._again("read", channel, lambda: self._http.get_message(int(channel), int(message)))
 
     async def call(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
-        """Anything else that is safe to repeat."""
-        return await self._again(what, channel, make)
+        """Anything else that is safe to repeat, for as long as somebody waits for it."""
+        try:
+            async with asyncio.timeout(self._patience):
+                return await self._again(what, channel, make)
+        except TimeoutError:
+            raise UnreachableError(what, "timeout") from None
 
     async def _find(
         self,

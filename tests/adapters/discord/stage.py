@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from adapters.discord.rendering.steps import EVERY_SECONDS
-from adapters.discord.transport.api import DiscordApi
+from adapters.discord.transport.api import PATIENCE, DiscordApi
 from adapters.discord.transport.gateway import Client, Identifies
 from adapters.discord.turn_view import DiscordThread
 from agent.events import Event
@@ -68,7 +68,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(*, seconds: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
+async def staged(*, seconds: float = 5.0, patience: float = PATIENCE, **how: Any) -> AsyncIterator[Stage]:
     """A question in #general, and the bot logged in; `how`: of the fake."""
     async with FakeDiscord(**({"limits": False} | how)) as fake:
         asked = await fake.says("general", "ann", "@kotae How long do refunds take?")
@@ -76,7 +76,7 @@ async def staged(*, seconds: float = 5.0, **how: Any) -> AsyncIterator[Stage]:
             async with Client(Identifies(), content=False) as client:
                 await client.login(fake.token)
                 time = Skipping()
-                rest = DiscordApi(client, clock=time, sleep=time.sleep, seconds=seconds)
+                rest = DiscordApi(client, clock=time, sleep=time.sleep, seconds=seconds, patience=patience)
                 try:
                     yield Stage(fake, client, rest, Rows(), asked, time)
                 finally:

@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.discord.audience import Places
 from adapters.discord.transport.api import EVERYTHING, PRIORITIES, Mark
 from adapters.discord.transport.errors import BarredError, GoneError, HeldError, TokenError, UnreachableError
 from adapters.discord.transport.gateway import HOUR, IDENTIFIES, Client, Identifies
+from adapters.discord.transport.servers import Servers
 from adapters.discord.turn_view import answer_texts
 from adapters.port import GoneError as PortGoneError
 from adapters.shared.rate_limit import Bucket, Priority
 from agent.events import Answered, Event, Thought
-from bot.types import StepsShown
+from bot.types import UNKNOWN, StepsShown
 from tests.adapters.discord.stage import EDIT, POST, THREAD, TYPING, staged
 from tests.adapters.staging import Skipping
-from tests.fakes.discord_fake import GENERAL
+from tests.fakes.discord_fake import ANN, GENERAL, GUILD
 from tests.fakes.discord_gate import CUT_AFTER, CUT_BEFORE, HANG, Fault, error, old_edits, ratelimited, status
 
 ANSWER = Answered("Refunds take 30 days.", turn="turn-1")
@@ -47,6 +49,17 @@ async def test_a_call_that_hangs_is_given_up_and_made_again() -> None:
         stage.fake.fail(POST, HANG, calls=[1])
         await stage.play(TURN)
         assert stage.texts == SHOWN
+
+
+async def test_nobody_waits_long_for_who_somebody_is_where_discord_does_not_say() -> None:
+    async with staged(seconds=20.0, patience=0.5) as stage:
+        await Servers(stage.client, stage.rest, (GUILD,)).add(int(GUILD))
+        whole = asyncio.Event()
+        whole.set()
+        places = Places(stage.client, stage.rest, (GUILD,), whole)
+        stage.fake.fail("GET /guilds/{guild}/members/{user}", HANG)
+        async with asyncio.timeout(10):
+            assert await places.audience(stage.fake.dm("ann"), ANN) == UNKNOWN
 
 
 async def test_the_global_rate_limit_is_waited_for_also_past_the_time_of_a_call() -> None:
