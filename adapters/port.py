@@ -68,6 +68,10 @@ class GoneError(PostError):
     """The channel, thread or message is not there, or not for the bot. It stays so: never tried again (R10)."""
 
 
+class BarredError(GoneError):
+    """The place is there, and the bot may not write in it: whoever asked there hears so elsewhere."""
+
+
 @contextmanager
 def as_lookup(*gone: type[PostError]) -> Iterator[None]:
     """A refusal, as `Adapter.find` and `announce` tell it. `gone`: what is for good besides GoneError."""

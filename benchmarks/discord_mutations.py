@@ -54,6 +54,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_a_refusal_that_is_not_discords_own_closes_no_question",),
     ),
     (
+        "Discord: whoever asked where the bot may not write is told so",
+        "adapters/discord/adapter.py",
+        ("                tell_barred=partial(_tell_barred, context),\n", ""),
+        (f"{DISCORD}/test_adapter.py::test_where_the_bot_may_not_write_its_asker_is_told_alone",),
+    ),
+    (
         "Discord: nobody waits too long for who somebody is",
         "adapters/discord/transport/api.py",
         ("asyncio.timeout(self._patience)", "asyncio.timeout(None)"),

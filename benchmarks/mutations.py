@@ -3270,6 +3270,12 @@ MUTATIONS = (
         (f"{SLACK}/test_commands.py::test_a_long_text_that_is_not_taken_comes_back_whole",),
     ),
     Mutation(
+        "Slack: whoever asked where the bot may not write is told so",
+        "adapters/slack/adapter.py",
+        ("                tell_barred=partial(_tell_barred, context),\n", ""),
+        (f"{SLACK}/test_adapter.py::test_where_the_bot_may_not_write_its_asker_is_told_alone",),
+    ),
+    Mutation(
         "Slack: nobody waits too long for who somebody is",
         "adapters/slack/transport/directory.py",
         ("asyncio.timeout(self._patience)", "asyncio.timeout(None)"),

@@ -21,6 +21,7 @@ from adapters.discord.catch_up import missed
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import (
     CHECKS,
+    DIRECT,
     PLATFORM,
     Asked,
     Edited,
@@ -62,7 +63,7 @@ from adapters.port import PostError, as_lookup
 from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import Named, find
 from adapters.shared.follow_ups import is_follow_up, says_something
-from adapters.shared.turns import RunningTurns
+from adapters.shared.turns import MAY_NOT_WRITE, RunningTurns
 from agent.routing.router import puts_off
 from bot.bot import Bot
 from bot.config.settings import DiscordSettings
@@ -159,6 +160,7 @@ class DiscordAdapter:
                 around,
                 language=context.language,
                 readers_of=around.readers,
+                tell_barred=partial(_tell_barred, context),
             )
             events = _Events(context, questions, around)
             events.register(client)
@@ -581,6 +583,16 @@ async def _tell_role(context: DiscordContext, where: Spot, message: discord.Mess
     """Raises PostError, StoreError."""
     post = Post(f"role:{message.id}", "notice", 0, where.place, where.thread)
     await say_once(context, post, _ROLE.to(context.language), reply_to=str(message.id))
+
+
+async def _tell_barred(context: DiscordContext, message: Incoming, code: str) -> None:
+    """Raises PostError, StoreError."""
+    asker = discord.Object(int(message.author))
+    direct = await context.rest.call("direct", message.author, lambda: context.client.create_dm(asker))
+    post = Post(f"barred:{message.message}", "notice", 0, Place(PLATFORM, DIRECT, str(direct.id)))
+    where = f"<#{written_in(message)}>"
+    text = MAY_NOT_WRITE.to(reply_language(message, context.language), where=where, code=code)
+    await say_once(context, post, text)
 
 
 def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -> DiscordThread:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 
-from adapters.port import GoneError, PostError, TurnView, relay
+from adapters.port import BarredError, GoneError, PostError, TurnView, relay
 from adapters.shared import asking
 from adapters.shared.tasks import Tasks
 from agent.events import Answered, Step
@@ -35,7 +35,18 @@ unknown."""
 ReadersOf = Callable[[Incoming, bool], Awaitable[Audience]]
 """Who reads a question's place by now; the flag as of `LookUp`. Never raises."""
 
+TellBarred = Callable[[Incoming, str], Awaitable[None]]
+"""Tells whoever asked a question, and nobody else, that the bot may not write where they asked; with the platform's
+code for it. Raises PostError, StoreError."""
+
 _Key = tuple[str, str]  # channel, message
+
+MAY_NOT_WRITE = Text(
+    en="I cannot answer your question in {where}: I am not allowed to write there (code {code}). Ask me here, or ask "
+    "whoever manages the channel to allow it.",
+    ja="{where} では書き込みが許可されていないため、質問にお答えできませんでした（コード {code}）。ここで質問するか、"
+    "チャンネルの管理者に許可を依頼してください。",
+)
 
 _EDITED = Text(
     en="✏️ The question was edited. This answers it as it stands now.",
@@ -97,7 +108,8 @@ class _Completed:
 @dataclass
 class RunningTurns:
     """The questions of one platform that this process works on. `language`: in which a question is answered whose own
-    is not known; `readers_of` None: they stay the same. Raises StoreError."""
+    is not known; `readers_of` None: they stay the same; `tell_barred` None: the bot may write everywhere. Raises
+    StoreError."""
 
     platform: str
     bot: Bot
@@ -107,6 +119,7 @@ class RunningTurns:
     _: KW_ONLY
     language: Language
     readers_of: ReadersOf | None = None
+    tell_barred: TellBarred | None = None
     _running: dict[_Key, _Running] = field(init=False, default_factory=dict)
 
     async def ask(self, message: Incoming, *, stranger: bool = False) -> None:
@@ -201,12 +214,20 @@ class RunningTurns:
             await self._answer(claimed, stranger, running)
         except GoneError as error:
             log.info("a thread is gone (%s): its question is closed", error.code)
+            if isinstance(error, BarredError) and self.tell_barred is not None:
+                await self._tell_barred(self.tell_barred(claimed.message, error.code))
             await self.bot.turns.withdraw(claimed.message)
         except PostError as error:
             log.warning("an answer could not be posted (%s); trying again later", error.code)
         finally:
             if self._running.get(_key(claimed.message)) is running:
                 del self._running[_key(claimed.message)]
+
+    async def _tell_barred(self, telling: Awaitable[None]) -> None:
+        try:
+            await telling
+        except (PostError, StoreError) as error:
+            log.warning("whoever asked where the bot may not write could not be told: %s", error)
 
     async def _answer(self, claimed: Claimed, stranger: bool, running: _Running) -> None:
         """Raises PostError when the answer could not be posted, StoreError when it could not be begun."""

@@ -21,7 +21,7 @@ from adapters.shared import expert_answers, recovery
 from adapters.shared.channels import find
 from adapters.shared.follow_ups import is_follow_up
 from adapters.shared.rate_limit import Limit
-from adapters.shared.turns import RunningTurns
+from adapters.shared.turns import MAY_NOT_WRITE, RunningTurns
 from adapters.slack import commands, digest, feedback, home, ingestion
 from adapters.slack.audience import Places
 from adapters.slack.context import SlackContext
@@ -44,7 +44,7 @@ from adapters.slack.events import (
     seen,
     stirs,
 )
-from adapters.slack.rendering.block_kit import whisper
+from adapters.slack.rendering.block_kit import say_once, whisper
 from adapters.slack.thread_context import ThreadContext
 from adapters.slack.transport.api import SlackApi
 from adapters.slack.transport.channel_history import SlackHistory
@@ -140,6 +140,7 @@ class SlackAdapter:
                 around,
                 language=context.language,
                 readers_of=around.readers,
+                tell_barred=partial(_tell_barred, context),
             )
             app = self._app(context, questions, around, us)
             way = self._http or self._connect(slack)
@@ -311,6 +312,15 @@ async def _stir(context: SlackContext, event: object, us: Us) -> None:
         await context.bot.sources.channels.stir(context.place(channel), root, known=known)
     if isinstance(event, Mapping) and str(event.get("subtype") or "").startswith("channel_convert"):
         await context.bot.sources.channels.look_again(PLATFORM, str(event.get("channel")))
+
+
+async def _tell_barred(context: SlackContext, message: Incoming, code: str) -> None:
+    """Raises SlackError, StoreError."""
+    opened = await context.slack.call("conversations.open", users=message.author)
+    about, direct = f"barred:{message.place.channel}:{message.message}", context.place(str(opened["channel"]["id"]))
+    where = f"<#{message.place.channel}>"
+    text = MAY_NOT_WRITE.to(reply_language(message, context.language), where=where, code=code)
+    await say_once(context, Post(about, "notice", 0, direct), text=text)
 
 
 def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> SlackThread:

@@ -8,6 +8,7 @@ import os
 import aiohttp
 import discord
 
+from adapters.port import BarredError as PortBarredError
 from adapters.port import GoneError as PortGoneError
 from adapters.port import PostError
 
@@ -24,7 +25,7 @@ class GoneError(DiscordError, PortGoneError):
     """The channel, thread or message is not there, or not for us, and will not be (R10)."""
 
 
-class BarredError(GoneError):
+class BarredError(GoneError, PortBarredError):
     """We may not do this there, though it is there. The channel is left alone for a while."""
 
 

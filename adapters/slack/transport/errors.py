@@ -29,6 +29,10 @@ class GoneError(SlackError, port.GoneError):
     """The channel, thread, message, file or person is not there, or not for us. It stays so: never tried again."""
 
 
+class BarredError(GoneError, port.BarredError):
+    """We may not write there, though it is there."""
+
+
 class RefusedError(SlackError):
     """The payload is not accepted: only another one could be."""
 
@@ -59,16 +63,20 @@ class NotSent(SlackError):
 
 _GONE = frozenset(
     {
-        *("channel_not_found", "not_in_channel", "is_archived", "is_inactive", "channel_is_limited_access"),
-        *("thread_not_found", "invalid_thread_ts", "cannot_reply_to_message", "thread_locked"),
+        *("channel_not_found", "is_inactive", "thread_not_found", "invalid_thread_ts"),
         *("message_not_found", "cant_update_message", "cant_delete_message", "edit_window_closed"),
-        *("message_not_owned_by_app", "restricted_action", "messages_tab_disabled", "cannot_dm_bot"),
-        *("restricted_action_read_only_channel", "restricted_action_thread_only_channel"),
-        *("restricted_action_non_threadable_channel", "restricted_action_thread_locked", "ekm_access_denied"),
+        *("message_not_owned_by_app", "messages_tab_disabled", "cannot_dm_bot", "ekm_access_denied"),
         *("user_not_found", "user_not_visible", "user_not_in_channel", "user_disabled", "team_not_found"),
         *("file_not_found", "file_deleted", "not_visible", "not_found", "access_denied"),
         "session_not_found",
         *("expired_trigger_id", "exchanged_trigger_id", "expired_url", "used_url"),
+    }
+)
+_BARRED = frozenset(
+    {
+        *("not_in_channel", "is_archived", "channel_is_limited_access", "cannot_reply_to_message", "thread_locked"),
+        *("restricted_action", "restricted_action_read_only_channel", "restricted_action_thread_only_channel"),
+        *("restricted_action_non_threadable_channel", "restricted_action_thread_locked"),
     }
 )
 _REFUSED = frozenset(
@@ -96,6 +104,7 @@ _OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})
 _CREDENTIALS = frozenset({"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"})
 _KINDS: tuple[tuple[frozenset[str], type[SlackError]], ...] = (
     (_GONE, GoneError),
+    (_BARRED, BarredError),
     (_REFUSED, RefusedError),
     (_UNSUPPORTED, UnsupportedError),
     (_OVER, StreamOver),

@@ -591,6 +591,22 @@ async def test_a_place_that_is_gone_or_barred_ends_its_turn_at_once(code: int, t
         assert len(discord.journal.calls(POST)) <= 3 and len(discord.journal.calls(THREAD)) <= 2
 
 
+async def test_where_the_bot_may_not_write_its_asker_is_told_alone(tmp_path: Path) -> None:
+    async with FakeDiscord() as discord:
+        for right in ("create_public_threads", "send_messages", "send_messages_in_threads"):
+            discord.world.deny(GENERAL, right, who=discord.bot_user)
+        async with bot(discord, tmp_path) as here:
+            for user, text, told in (("ann", "How long?", "cannot answer"), ("ben", "何日ですか？", "許可されていない")):
+                await discord.says("general", user, f"@kotae {text}")
+                (note,) = await discord.wait_for(lambda user=user: discord.posted(discord.dm(user)))
+                assert told in note.shown and f"<#{GENERAL}>" in note.shown and "50013" in note.shown
+            await discord.wait_for_idle()
+            assert not await here.bot.turns.unfinished("discord")
+            assert [len(discord.posted(discord.dm(user))) for user in ("ann", "ben")] == [1, 1]
+            await discord.says(discord.dm("ann"), "ann", "How long?")
+            await discord.wait_for(lambda: "30 days" in discord.posted(discord.dm("ann"))[-1].shown)
+
+
 @pytest.mark.parametrize("fault", [error(40333), page(403)], ids=["cloudflare", "proxy"])
 async def test_a_refusal_that_is_not_discords_own_closes_no_question(fault: Fault, tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path):

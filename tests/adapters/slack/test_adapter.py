@@ -311,7 +311,7 @@ async def test_a_turn_left_by_a_process_that_ended_is_taken_up_and_ends_in_one_a
 async def test_a_thread_that_is_gone_ends_its_turn_at_once(code: str, tmp_path: Path) -> None:
     async with FakeSlack() as slack, bot(slack, tmp_path) as here:
         for method in ("chat.postMessage", "chat.startStream"):
-            slack.fail(method, error(code))
+            slack.fail(method, error(code), where=lambda sent: sent["channel"] == "C1")
         await slack.says("C1", "U1", "@kotae How long do refunds take?")
 
         async def left() -> int:
@@ -319,7 +319,20 @@ async def test_a_thread_that_is_gone_ends_its_turn_at_once(code: str, tmp_path: 
 
         await until(left, lambda count: count == 0)
         await slack.wait_for_idle()
-        assert len(slack.journal.calls("chat.postMessage")) <= 2
+        assert sum(sent.arguments["channel"] == "C1" for sent in slack.journal.calls("chat.postMessage")) <= 2
+
+
+async def test_where_the_bot_may_not_write_its_asker_is_told_alone(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path) as here:
+        for method in ("chat.postMessage", "chat.startStream", "chat.postEphemeral"):
+            slack.fail(method, error("restricted_action"), where=lambda sent: sent["channel"] == "C1")
+        for user, text, told in (("U1", "How long?", "cannot answer"), ("U2", "何日ですか？", "許可されていない")):
+            await slack.says("C1", user, f"@kotae {text}")
+            (note,) = await slack.wait_for(lambda user=user: slack.posted(slack.dm(user)))
+            assert told in note.shown and "<#C1>" in note.text and "restricted_action" in note.shown
+        await slack.wait_for_idle()
+        assert not await here.bot.turns.unfinished("slack")
+        assert [len(slack.posted(slack.dm(user))) for user in ("U1", "U2")] == [1, 1]
 
 
 @pytest.mark.parametrize("text", ["", "   "])
