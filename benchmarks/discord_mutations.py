@@ -69,9 +69,9 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "Discord: who voted is shown to nobody",
+        "Discord: a vote that cannot be acknowledged is left at that",
         "adapters/discord/feedback.py",
-        ("Interactions(context, aloud=False)", "Interactions(context)"),
+        ("Interactions(context, matters=False)", "Interactions(context)"),
         (
             f"{DISCORD}/test_feedback.py::"
             "test_a_vote_that_cannot_be_acknowledged_to_its_author_alone_is_shown_to_nobody",
@@ -532,7 +532,16 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Discord: past its token a gesture is answered",
         "adapters/discord/interactions.py",
         ("            await _say(context, gesture, number, text)\n", "            pass\n"),
-        (f"{DISCORD}/test_commands.py::test_past_its_token_a_normal_message_tells_it",),
+        (f"{DISCORD}/test_commands.py::test_past_its_token_a_direct_message_tells_it",),
+    ),
+    (
+        "Discord: what came of a gesture is shown to nobody else",
+        "adapters/discord/interactions.py",
+        (
+            'await say_alone(context, f"gesture:{gesture.id}", gesture.user.id, text, part=number)',
+            'await context.rest.call("post", "", lambda: gesture.channel.send(text))',
+        ),
+        (f"{DISCORD}/test_ingestion.py::test_a_text_that_comes_back_is_shown_to_nobody_else",),
     ),
     (
         "Discord: a gesture is done once",

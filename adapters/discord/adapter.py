@@ -21,7 +21,6 @@ from adapters.discord.catch_up import missed
 from adapters.discord.context import DiscordContext
 from adapters.discord.events import (
     CHECKS,
-    DIRECT,
     PLATFORM,
     Asked,
     Edited,
@@ -56,7 +55,7 @@ from adapters.discord.transport.gateway import (
     token_refused,
 )
 from adapters.discord.transport.message_links import place_at
-from adapters.discord.transport.outbox import say_once
+from adapters.discord.transport.outbox import say_alone, say_once
 from adapters.discord.transport.servers import Servers
 from adapters.discord.turn_view import DiscordThread
 from adapters.port import PostError, as_lookup
@@ -587,12 +586,9 @@ async def _tell_role(context: DiscordContext, where: Spot, message: discord.Mess
 
 async def _tell_barred(context: DiscordContext, message: Incoming, code: str) -> None:
     """Raises PostError, StoreError."""
-    asker = discord.Object(int(message.author))
-    direct = await context.rest.call("direct", message.author, lambda: context.client.create_dm(asker))
-    post = Post(f"barred:{message.message}", "notice", 0, Place(PLATFORM, DIRECT, str(direct.id)))
     where = f"<#{written_in(message)}>"
     text = MAY_NOT_WRITE.to(reply_language(message, context.language), where=where, code=code)
-    await say_once(context, post, text)
+    await say_alone(context, f"barred:{message.message}", int(message.author), text)
 
 
 def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -> DiscordThread:

@@ -24,7 +24,7 @@ from retrieval.i18n import Language
 
 def register(client: commands.Bot, context: DiscordContext) -> None:
     """Both buttons, under every answer that was ever posted, and the modal behind the second."""
-    gestures = Interactions(context, aloud=False)  # nobody else is shown who voted
+    gestures = Interactions(context, matters=False)  # a vote counts, whatever its author sees of it
 
     def pressed(gesture: Gesture, found: re.Match[str]) -> None:
         if found["vote"] == "up":

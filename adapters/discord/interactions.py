@@ -1,5 +1,5 @@
 """Interactions in Discord are answered in time: within a second with what came of it, or deferred; and when its token
-is over, by a normal message. However often Discord sends a gesture, it is done once.
+is over, by a direct message. However often Discord sends a gesture, it is done once.
 
 Source: reliability.md R3 and R34; discord.com/developers/docs/interactions/receiving-and-responding (3 s for the first
 answer, 15 min for the token).
@@ -20,10 +20,10 @@ from adapters.discord.events import DIRECT, PLATFORM, Spot, spot
 from adapters.discord.rendering.components import Button
 from adapters.discord.rendering.markdown import escaped
 from adapters.discord.transport.errors import NETWORK
-from adapters.discord.transport.outbox import say_once
+from adapters.discord.transport.outbox import say_alone
 from adapters.port import PostError
 from bot.errors import StoreError
-from bot.types import Place, Post
+from bot.types import Place
 from bot.waiting import beside
 from retrieval.i18n import Language, Text
 from retrieval.types import RAGToolError
@@ -52,11 +52,11 @@ Form = Callable[[], Awaitable[discord.ui.Modal | str]]
 
 
 class Interactions:
-    """Does what gestures ask for, in tasks of the context. `aloud`: as `tell` has it."""
+    """Does what gestures ask for, in tasks of the context. `matters`: as `tell` has it."""
 
-    def __init__(self, context: DiscordContext, *, aloud: bool = True) -> None:
+    def __init__(self, context: DiscordContext, *, matters: bool = True) -> None:
         self._context = context
-        self._aloud = aloud
+        self._matters = matters
         self._seen: OrderedDict[int, None] = OrderedDict()
 
     def do(self, gesture: Gesture, work: Work) -> None:
@@ -91,7 +91,7 @@ class Interactions:
             log.exception("a gesture failed")
             found = _FAILED.to(language)
         if isinstance(found, str):
-            await tell(self._context, gesture, (found,), aloud=self._aloud)
+            await tell(self._context, gesture, (found,), matters=self._matters)
             return
         found.stop()  # what comes of it is known by its id, also after a restart: discord.py need not wait for it
         try:
@@ -107,7 +107,7 @@ class Interactions:
             texts = await made
             if not texts and not gesture.response.is_done():
                 await _defer(gesture)
-            await tell(self._context, gesture, texts, aloud=self._aloud)
+            await tell(self._context, gesture, texts, matters=self._matters)
 
 
 def pressable(template: str, pressed: Callable[[Gesture, re.Match[str]], None]) -> type[discord.ui.DynamicItem[Button]]:
@@ -153,9 +153,9 @@ def spot_of(gesture: Gesture) -> Spot:
     return spot(gesture.channel) or Spot(Place(PLATFORM, workspace, str(gesture.channel_id)), None)
 
 
-async def tell(context: DiscordContext, gesture: Gesture, said: Sequence[Told], *, aloud: bool = True) -> None:
-    """Say something to whoever did this; `aloud`: at its place, where it cannot be said to them alone any more. Never
-    raises."""
+async def tell(context: DiscordContext, gesture: Gesture, said: Sequence[Told], *, matters: bool = True) -> None:
+    """Say something to whoever did this, and nobody else; if it `matters`, in a direct message where it cannot be said
+    at its place any more. Never raises."""
     for number, one in enumerate(said):
         text, view = (one, discord.utils.MISSING) if isinstance(one, str) else one
         if view:
@@ -163,8 +163,8 @@ async def tell(context: DiscordContext, gesture: Gesture, said: Sequence[Told], 
         try:
             await _whisper(gesture, text, view)
         except NETWORK as error:
-            log.info("a gesture cannot be answered to its author alone: %s", _code(error))
-            if aloud:
+            log.info("a gesture cannot be answered where it was made: %s", _code(error))
+            if matters:
                 await _say(context, gesture, number, text)
 
 
@@ -197,11 +197,8 @@ async def _respond(gesture: Gesture, text: str, view: discord.ui.View) -> bool:
 
 
 async def _say(context: DiscordContext, gesture: Gesture, number: int, text: str) -> None:
-    where = spot_of(gesture)
-    post = Post(f"gesture:{gesture.id}", "notice", number, where.place, where.thread)
-    user = str(gesture.user.id)
     try:
-        await say_once(context, post, f"<@{user}> {text}"[:2_000], ping=user)
+        await say_alone(context, f"gesture:{gesture.id}", gesture.user.id, text, part=number)
     except (PostError, StoreError):
         log.warning("somebody could not be told what came of a gesture", exc_info=True)
 

@@ -43,6 +43,13 @@ async def say_once(
     return await context.bot.outbox.posted(replace(post, message=sent.id))
 
 
+async def say_alone(context: DiscordContext, about: str, user: int, content: str, *, part: int = 0) -> None:
+    """Say it once to one person, in their conversation with the bot. Raises PostError, StoreError."""
+    person = discord.Object(user)
+    direct = await context.rest.call("direct", str(user), lambda: context.client.create_dm(person))
+    await say_once(context, Post(about, "notice", part, Place(PLATFORM, DIRECT, str(direct.id))), content)
+
+
 async def post_once(context: DiscordContext, forum: discord.ForumChannel, card: Card, about: str) -> None:
     """A card as a forum's post, unless one of the bot's with its title is open there. Raises PostError, StoreError."""
     post = Post(about, "digest", 0, Place(PLATFORM, str(forum.guild.id), str(forum.id)))

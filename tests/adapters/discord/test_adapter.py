@@ -596,7 +596,10 @@ async def test_where_the_bot_may_not_write_its_asker_is_told_alone(tmp_path: Pat
         for right in ("create_public_threads", "send_messages", "send_messages_in_threads"):
             discord.world.deny(GENERAL, right, who=discord.bot_user)
         async with bot(discord, tmp_path) as here:
-            for user, text, told in (("ann", "How long?", "cannot answer"), ("ben", "何日ですか？", "許可されていない")):
+            for user, text, told in (
+                ("ann", "How long?", "cannot answer"),
+                ("ben", "何日ですか？", "許可されていない"),
+            ):
                 await discord.says("general", user, f"@kotae {text}")
                 (note,) = await discord.wait_for(lambda user=user: discord.posted(discord.dm(user)))
                 assert told in note.shown and f"<#{GENERAL}>" in note.shown and "50013" in note.shown

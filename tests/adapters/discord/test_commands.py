@@ -141,31 +141,32 @@ async def test_what_takes_long_is_deferred_and_told_by_its_token(tmp_path: Path)
         assert len(answers(fake, gesture)) == 1 and not fake.posted("general")  # though it came twice
 
 
-async def test_past_its_token_a_normal_message_tells_it(tmp_path: Path) -> None:
+async def test_past_its_token_a_direct_message_tells_it(tmp_path: Path) -> None:
     async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path) as here:
         here.gate.hold()
         gesture = await fake.slash("documents")
         fake.clock.advance(901)
         here.gate.go_on()
-        (message,) = await fake.wait_for(lambda: fake.posted("general"))
-        assert message.content.startswith(f"<@{ANN}> **Documents**") and message.mentions == [ANN]
-        assert not answers(fake, gesture)
+        (message,) = await fake.wait_for(lambda: fake.posted(fake.dm("ann")))
+        assert message.content.startswith("**Documents**") and not message.mentions
+        assert not answers(fake, gesture) and not fake.posted("general")
 
 
 @pytest.mark.parametrize(
-    ("fault", "normal"),
+    ("fault", "direct"),
     [(error(10062), True), (CUT_AFTER, False), (CUT_BEFORE, False)],
     ids=["too late", "answer lost", "lost"],
 )
-async def test_a_first_answer_that_fails_loses_nothing(tmp_path: Path, fault: Fault, normal: bool) -> None:
+async def test_a_first_answer_that_fails_loses_nothing(tmp_path: Path, fault: Fault, direct: bool) -> None:
     async with FakeDiscord(limits=False, scale=4.0) as fake, gesturing(fake, tmp_path) as here:
         fake.world.add_role("moderators", "manage_messages", members=[ANN])
         fake.fail(CALLBACK, fault, calls=[1])
         await fake.slash("settings", {"setting": "steps", "value": "off"})
-        await fake.wait_for(lambda: fake.posted("general") + fake.whispers("ann"))
+        await fake.wait_for(lambda: fake.posted(fake.dm("ann")) + fake.whispers("ann"))
         await fake.wait_for_idle()
-        (told,) = fake.posted("general") + fake.whispers("ann")
-        assert "Saved." in told.content and bool(fake.posted("general")) == normal
+        (told,) = fake.posted(fake.dm("ann")) + fake.whispers("ann")
+        assert "Saved." in told.content and bool(fake.posted(fake.dm("ann"))) == direct
+        assert not fake.posted("general")
         assert "steps: off" in await asked(here, "settings")
 
 

@@ -63,6 +63,7 @@ async def test_a_vote_that_cannot_be_acknowledged_to_its_author_alone_is_shown_t
         await answer.has(f"ann {'up' if label == 'Helpful' else 'down'}")
         await discord.wait_for_idle()
         assert len(discord.thread(answer.message.channel)) == 2 and not discord.posted("general")
+        assert not discord.posted(discord.dm("ann"))
 
 
 async def test_a_button_is_a_vote_that_can_be_changed_and_each_person_has_one(tmp_path: Path) -> None:

@@ -328,8 +328,24 @@ async def test_a_result_past_the_token_is_still_shown(tmp_path: Path) -> None:
         fake.clock.advance(901)
         here.gate.go_on()
         await fake.wait_for(done(fake))
-        said = [message for message in fake.posted("general") if STARTED in message.content]
-        assert len(said) == 1 and said[0].mentions == [ANN]
+        (said,) = fake.posted(fake.dm("ann"))
+        assert said.content.startswith(STARTED)
+
+
+@pytest.mark.parametrize("open_to", ["all", "nobody"])
+async def test_a_text_that_comes_back_is_shown_to_nobody_else(open_to: str, tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as fake, gesturing(fake, tmp_path):
+        said = await fake.says("general", "ben", "The vault opens at nine.")
+        link = f"https://discord.com/channels/{GUILD}/{GENERAL}/{said}"
+        fake.fail("POST /interactions/{id}/{token}/callback", error(10062))
+        if open_to == "nobody":
+            fake.fail("POST /users/@me/channels", error(50007))
+        words = "The codes of the vault are in the drawer of the second desk, ask Kim for them. "
+        gesture = await fake.slash("ingest", {"text": f"{words * 3}{link}"})
+        await fake.wait_for_idle()
+        assert gesture.failed and not fake.posted("general")
+        told = "".join(each.content for each in fake.posted(fake.dm("ann")))
+        assert (words.strip() in told) == (open_to == "all")
 
 
 async def test_what_a_process_left_is_read_when_it_is_back(tmp_path: Path) -> None:
