@@ -330,7 +330,7 @@ def _view(context: SlackContext, claimed: Claimed, preferences: Preferences) -> 
         claimed,
         steps=preferences.steps or "live",
         language=reply_language(claimed.message, context.language),
-        recipient=(claimed.message.author, context.slack.me.team),
+        team=partial(context.places.team, claimed.message.author),
     )
 
 

@@ -108,6 +108,16 @@ class Places:
             log.info("a channel could not be looked up: %s", error.code)
             return None
 
+    async def team(self, user: str) -> str:
+        """The workspace that somebody belongs to; ours where that is one of theirs, or Slack does not say. Never
+        raises."""
+        ours = self._slack.me.team
+        try:
+            teams = _teams(await self._account(user))
+        except SlackError:
+            return ours
+        return ours if ours in teams or not teams else teams[0]
+
     async def is_bot(self, user: str) -> bool:
         """Whether Slack says so of somebody. Never raises."""
         try:
@@ -198,8 +208,12 @@ class Places:
             return {}
 
     def _is_outsider(self, user: Mapping[str, Any]) -> bool:
-        """An Enterprise Grid lists the workspaces of an account, and names another of them or none as its own."""
-        listed = (user.get("enterprise_user") or {}).get("teams") or ()
-        teams = {user.get("team_id"), *listed} - {None, ""}
+        teams = _teams(user)
         elsewhere = bool(teams) and self._slack.me.team not in teams and not user.get("is_bot")
         return elsewhere or any(user.get(flag) for flag in _GUEST)
+
+
+def _teams(user: Mapping[str, Any]) -> list[str]:
+    """An Enterprise Grid lists the workspaces of an account, and names another of them or none as its own."""
+    listed = (user.get("enterprise_user") or {}).get("teams") or ()
+    return [str(team) for team in (user.get("team_id"), *listed) if team]

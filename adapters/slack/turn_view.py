@@ -6,7 +6,7 @@ Source: product.md §1; reliability.md R6, R10, R29 and R51; field.md #1-#4 and 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -67,11 +67,11 @@ class SlackThread(TurnView):
         *,
         steps: StepsShown,
         language: Language,
-        recipient: tuple[str, str] | None = None,
+        team: Callable[[], Awaitable[str]] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """`recipient`: user and team of whoever asked, for whom Slack streams; without it steps are edits."""
+        """`team` looks up whose member the asker is, to whom Slack streams; without it steps are edits."""
         self._slack = slack
         self._bot = bot
         self._turn = claimed.id
@@ -83,7 +83,7 @@ class SlackThread(TurnView):
         self._language = language
         self._clock = clock
         self._sleep = sleep
-        self._posts = Turn(slack, bot, claimed.id, self._place, self._thread, recipient)
+        self._posts = Turn(slack, bot, claimed.id, self._place, self._thread, self._asker, team)
         self._steps = Steps(self._posts, steps=steps, language=language, clock=clock, sleep=sleep)
         begins = claimed.message.thread == claimed.message.message
         self._title = shortened(one_line(claimed.message.text), TITLE) if begins else ""

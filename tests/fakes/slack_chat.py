@@ -176,8 +176,11 @@ class Chat:
                 raise Refused("missing_recipient_team_id")
             if not arguments.get("recipient_user_id"):
                 raise Refused("missing_recipient_user_id")
-            if str(arguments["recipient_user_id"]) not in self._world.users:
+            recipient = self._world.users.get(str(arguments["recipient_user_id"]))
+            if recipient is None:
                 raise Refused("user_not_found")
+            if arguments["recipient_team_id"] not in (recipient.team, *recipient.teams):  # KiroCrew issue 4268
+                raise Refused("team_access_not_granted")
         display = str(arguments.get("task_display_mode") or "timeline")
         if display not in ("timeline", "plan", "dense"):
             raise Refused("invalid_arguments")

@@ -8,7 +8,7 @@ task_update chunk and rich_text block."""
 import asyncio
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -143,16 +143,16 @@ class SealedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The properties that all messages of a turn share. `recipient`: the asker's user and team; Slack streams to
-    nobody else. `opening` and `growing`: the tickets of calls that begin a message, and of those that another one
-    makes obsolete."""
+    """The properties that all messages of a turn share. `team`: looks up the asker's; Slack streams to nobody else.
+    `opening` and `growing`: the tickets of calls that begin a message, and of those that another one makes obsolete."""
 
     slack: SlackApi
     bot: Bot
     id: str
     place: Place
     thread: str
-    recipient: tuple[str, str] | None = None
+    asker: str
+    team: Callable[[], Awaitable[str]] | None = None
     opening: CallTicket = field(default_factory=lambda: CallTicket(Priority.STEP))
     growing: CallTicket = field(default_factory=lambda: CallTicket(Priority.STEP))
 
@@ -272,15 +272,19 @@ class StepMessage:
 
     async def _start(self, cards: TaskCards) -> None:
         turn = self._turn
-        if turn.recipient is None or self._slack.wait("chat.startStream") > STARTING_SECONDS:
+        if turn.team is None or self._slack.wait("chat.startStream") > STARTING_SECONDS:
             return
-        user, team = turn.recipient
+        try:
+            async with asyncio.timeout(STARTING_SECONDS):
+                team = await turn.team()
+        except TimeoutError:
+            return
         try:
             async with asyncio.timeout(STARTING_SECONDS):
                 self.ts = await self._slack.start_stream(
                     self._channel,
                     turn.thread,
-                    recipient=user,
+                    recipient=turn.asker,
                     recipient_team=team,
                     chunks=[*self._plan(), *_chunks(self._ids, cards)],
                     ticket=turn.opening,

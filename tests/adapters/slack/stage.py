@@ -60,7 +60,7 @@ class Stage:
             Claimed(turn or self.turn, message, 1, 0, **claim),
             steps=steps,
             language=language,
-            recipient=("U1", "T0TEAM") if streams else None,
+            team=_team if streams else None,
             clock=self.hours,
             sleep=sleep or self.hours.sleep,
         )
@@ -158,3 +158,7 @@ def votes(blocks: list[dict[str, Any]]) -> list[str]:
         [each["positive_button"], each["negative_button"]] if "positive_button" in each else [each] for each in found
     ]
     return [button["value"] for pair in pairs for button in pair if "value" in button]
+
+
+async def _team() -> str:
+    return "T0TEAM"

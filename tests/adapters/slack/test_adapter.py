@@ -160,6 +160,16 @@ async def test_outsiders_and_unknown_places_are_held_to_what_everyone_may_read(w
         assert {scope for scope in here.player.readers[0].scopes if not scope.startswith("thread:")} == EVERYONE
 
 
+async def test_steps_are_streamed_to_an_asker_from_another_organisation(tmp_path: Path) -> None:
+    async with FakeSlack() as slack, bot(slack, tmp_path):
+        slack.world.add_user("U7", "fremd", kind="stranger", team=OTHER_TEAM)
+        slack.world.channels["C1"].members.add("U7")
+        slack.world.channels["C1"].ext_shared = True
+        asked = await slack.says("C1", "U7", "@kotae How long do refunds take?")
+        await slack.wait_for(answered(slack, asked))
+        assert slack.replies(asked)[0].stream and not slack.journal.errors()
+
+
 @pytest.mark.parametrize("channel", ["C1", "D1"])
 async def test_a_member_who_is_made_a_guest_is_one_at_once(channel: str, tmp_path: Path) -> None:
     """Also for those who read along, whose accounts are known from before."""
