@@ -3270,6 +3270,12 @@ MUTATIONS = (
         (f"{SLACK}/test_commands.py::test_a_long_text_that_is_not_taken_comes_back_whole",),
     ),
     Mutation(
+        "Slack: why nothing is learnt from a reply is said once",
+        "adapters/slack/adapter.py",
+        ("    if await context.bot.outbox.reserve(post) is None:\n        context", "    if True:\n        context"),
+        (f"{SLACK}/test_digest.py::test_that_nobody_knows_an_answer_is_heard_once_and_in_time",),
+    ),
+    Mutation(
         "Slack: whoever asked where the bot may not write is told so",
         "adapters/slack/adapter.py",
         ("                tell_barred=partial(_tell_barred, context),\n", ""),

@@ -365,9 +365,17 @@ async def _answers_card(context: SlackContext, message: Incoming, stranger: bool
 
 
 async def _refuse(context: SlackContext, message: Incoming, reply: Replied | None, why: Text) -> None:
-    """Say to whoever wrote it, alone, why nothing is learnt from it."""
-    thread, said = reply.thread if reply else None, why.to(await context.language_of(message.author))
-    context.tasks.start(whisper(context, message.place.channel, message.author, said, thread), "slack-whisper")
+    """Say to whoever wrote it, alone and once, though a mention comes twice, why nothing is learnt from it. Raises
+    StoreError."""
+    channel, thread = message.place.channel, reply.thread if reply else None
+
+    async def tell() -> None:
+        said = why.to(await context.language_of(message.author))
+        await whisper(context, channel, message.author, said, thread)
+
+    post = Post(f"none:{channel}:{message.message}", "notice", 0, message.place, thread)
+    if await context.bot.outbox.reserve(post) is None:
+        context.tasks.start(tell(), "slack-whisper")
 
 
 async def _is_on_open_card(context: SlackContext, message: Incoming, reply: Replied | None) -> bool:

@@ -31,7 +31,7 @@ from tests.adapters.acting import misses, until
 from tests.adapters.slack.service import Service, taught, whole
 from tests.bot.broken import without
 from tests.fakes.slack import FakeSlack
-from tests.fakes.slack_gate import error, ratelimited
+from tests.fakes.slack_gate import Hold, error, held, ratelimited
 from tests.fakes.slack_world import Message, View
 
 ANSWER, DISMISS, SAVE, DISCARD = "kotae_answer", "kotae_dismiss", "kotae_save", "kotae_discard"
@@ -433,6 +433,24 @@ async def test_a_reply_that_mentions_the_bot_is_an_answer_as_well(tmp_path: Path
             "Where is the toilet?",
             "And the ferries?",
         ]
+
+
+async def test_that_nobody_knows_an_answer_is_heard_once_and_in_time(tmp_path: Path) -> None:
+    async with FakeSlack(limits=False, copies=2) as slack, taught(slack, tmp_path, misses) as here:
+        _, question = await asks(here, "Where do ships moor?", "C1")
+        await here.adapter.announce("C1", card((question,)), about=ABOUT)
+        (shown,) = cards(slack)
+        slack.world.add_user("U7", "kim")
+        slack.world.channels["C1"].members.add("U7")
+        hold = Hold()
+        slack.fail("users.info", held(hold), where=lambda sent: sent["user"] == "U7")
+        await slack.says("C1", "U7", "@kotae I don't know, sorry", thread=shown.ts)
+        await asyncio.wait_for(hold.reached.wait(), 30)
+        await slack.wait_for(lambda: all(each.acked for each in slack.journal.deliveries))
+        hold.released.set()
+        await slack.wait_for(lambda: slack.whispers("U7"))
+        await slack.wait_for_idle()
+        assert len(slack.whispers("U7")) == 1 and slack.journal.acked_within(2.5)
 
 
 async def test_dismissing_tells_nobody_and_is_not_done_twice(tmp_path: Path) -> None:
