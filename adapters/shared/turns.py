@@ -213,9 +213,10 @@ class RunningTurns:
         try:
             await self._answer(claimed, stranger, running)
         except GoneError as error:
-            log.info("a thread is gone (%s): its question is closed", error.code)
-            if isinstance(error, BarredError) and self.tell_barred is not None:
-                await self._tell_barred(self.tell_barred(claimed.message, error.code))
+            if isinstance(error, BarredError) and not claimed.message.direct:
+                await self._say_barred(claimed.message, error.code)
+            else:
+                log.info("a thread is gone (%s): its question is closed", error.code)
             await self.bot.turns.withdraw(claimed.message)
         except PostError as error:
             log.warning("an answer could not be posted (%s); trying again later", error.code)
@@ -223,9 +224,11 @@ class RunningTurns:
             if self._running.get(_key(claimed.message)) is running:
                 del self._running[_key(claimed.message)]
 
-    async def _tell_barred(self, telling: Awaitable[None]) -> None:
+    async def _say_barred(self, message: Incoming, code: str) -> None:
+        log.warning("the bot may not write in channel %s (%s): a question is closed", message.place.channel, code)
         try:
-            await telling
+            if self.tell_barred is not None:
+                await self.tell_barred(message, code)
         except (PostError, StoreError) as error:
             log.warning("whoever asked where the bot may not write could not be told: %s", error)
 
