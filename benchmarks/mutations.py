@@ -3254,7 +3254,7 @@ MUTATIONS = (
     Mutation(
         "Slack: a workspace beside ours in an organisation is not the team",
         "adapters/slack/audience.py",
-        ('{user.get("team_id"), *listed}', '{user.get("team_id")}'),
+        ('(user.get("team_id"), *listed)', '(user.get("team_id"),)'),
         (f"{SLACK}/test_audience.py::test_of_an_organisation_the_workspaces_of_an_account_decide",),
     ),
     Mutation(

@@ -37,8 +37,9 @@ COMMON = {  # what each chat platform has, wherever in its folder it stands
 }
 
 PLATFORMS = ("adapters/slack/", "adapters/discord/", "adapters/web/channel/")
-PARALLEL = {  # what each platform has of its own under one name; `GoneError` is of the port's, too
+PARALLEL = {  # what each platform has of its own under one name; `BarredError` and `GoneError` are of the port's, too
     "Asked",
+    "BarredError",
     "Edited",
     "GoneError",
     "Mark",

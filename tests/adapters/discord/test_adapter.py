@@ -3,6 +3,7 @@ for."""
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -601,7 +602,7 @@ async def test_where_the_bot_may_not_write_its_asker_is_told_alone(tmp_path: Pat
                 ("ben", "何日ですか？", "許可されていない"),
             ):
                 await discord.says("general", user, f"@kotae {text}")
-                (note,) = await discord.wait_for(lambda user=user: discord.posted(discord.dm(user)))
+                (note,) = await discord.wait_for(partial(discord.posted, discord.dm(user)))
                 assert told in note.shown and f"<#{GENERAL}>" in note.shown and "50013" in note.shown
             await discord.wait_for_idle()
             assert not await here.bot.turns.unfinished("discord")

@@ -3,6 +3,7 @@ for."""
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -338,7 +339,7 @@ async def test_where_the_bot_may_not_write_its_asker_is_told_alone(tmp_path: Pat
             slack.fail(method, error("restricted_action"), where=lambda sent: sent["channel"] == "C1")
         for user, text, told in (("U1", "How long?", "cannot answer"), ("U2", "何日ですか？", "許可されていない")):
             await slack.says("C1", user, f"@kotae {text}")
-            (note,) = await slack.wait_for(lambda user=user: slack.posted(slack.dm(user)))
+            (note,) = await slack.wait_for(partial(slack.posted, slack.dm(user)))
             assert told in note.shown and "<#C1>" in note.text and "restricted_action" in note.shown
         await slack.wait_for_idle()
         assert not await here.bot.turns.unfinished("slack")
