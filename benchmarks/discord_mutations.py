@@ -60,6 +60,18 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{DISCORD}/test_adapter.py::test_where_the_bot_may_not_write_its_asker_is_told_alone",),
     ),
     (
+        "Discord: which right is missing is said, though whoever would was cut off",
+        "adapters/discord/transport/turn_messages.py",
+        (
+            "            if before is not None and before.message is not None:\n                return\n            text, mark",
+            "            if before is not None:\n                return\n            text, mark",
+        ),
+        (
+            f"{DISCORD}/test_adapter.py::"
+            "test_which_right_is_missing_is_said_though_the_one_who_would_was_cut_off",
+        ),
+    ),
+    (
         "Discord: nobody waits too long for who somebody is",
         "adapters/discord/transport/api.py",
         ("asyncio.timeout(self._patience)", "asyncio.timeout(None)"),

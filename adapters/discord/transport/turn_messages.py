@@ -182,10 +182,11 @@ class TurnMessages:
         about = f"rights:{self.parent}:threads"
         post = Post(about, "notice", 0, self._message.place)
         try:
-            if await self._bot.outbox.reserve(post) is not None:
+            before = await self._bot.outbox.reserve(post)
+            if before is not None and before.message is not None:
                 return
-            text = f"-# {_NO_THREADS.to(self._language)}"
-            sent = await self._rest.post(self.parent, text, mark=Mark(about, "notice", 0))
+            text, mark = f"-# {_NO_THREADS.to(self._language)}", Mark(about, "notice", 0)
+            sent = await self._rest.post(self.parent, text, mark=mark, maybe_sent=before is not None)
             await self._bot.outbox.confirm(replace(post, message=sent.id))
         except (PostError, StoreError) as error:
             log.info("a missing right could not be told: %s", error)

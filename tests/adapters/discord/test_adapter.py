@@ -11,7 +11,7 @@ import pytest
 
 from agent.events import Thought
 from bot.errors import SettingsError, StoreError
-from bot.types import Place
+from bot.types import Place, Post
 from retrieval.i18n import Text
 from tests.adapters.acting import Held, answers, until
 from tests.adapters.discord.service import Service, bot
@@ -503,6 +503,16 @@ async def test_without_the_right_to_threads_answers_are_replies_and_that_is_said
             notes = [each for each in discord.posted("general") if "Create Public Threads" in each.shown]
             assert len(notes) == 1 and len(discord.journal.calls(THREAD)) == 1 and not answer.mentions
             assert [one.question for one in here.player.asks[1].history] == ["How long do refunds take?"]
+
+
+async def test_which_right_is_missing_is_said_though_the_one_who_would_was_cut_off(tmp_path: Path) -> None:
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
+        discord.world.deny(GENERAL, "create_public_threads", who=discord.bot_user)
+        await here.bot.outbox.reserve(Post(f"rights:{GENERAL}:threads", "notice", 0, Place("discord", GUILD, GENERAL)))
+        for _ in range(2):
+            asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
+            await discord.wait_for(answered(discord, asked))
+        assert len([each for each in discord.posted("general") if "Create Public Threads" in each.shown]) == 1
 
 
 async def test_without_the_right_to_read_what_was_said_an_answer_is_no_reply(tmp_path: Path) -> None:
