@@ -438,7 +438,10 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Discord: what is to be said is written down first",
         "adapters/discord/transport/turn_messages.py",
-        ("            before = await self._bot.outbox.reserve(post)\n", "            before = None\n"),
+        (
+            "            before = await self._bot.outbox.reserve(post)\n            if before is not None and before.message:",
+            "            before = None\n            if before is not None and before.message:",
+        ),
         (f"{DISCORD}/test_turn_view.py::test_a_crash_between_the_post_and_its_row_says_nothing_twice",),
     ),
     (
