@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.store.batching import WriteBatcher
 from bot.store.documents import new_collection
-from bot.store.engine import at_place, execute, insert, rows, write
+from bot.store.engine import at_place, change, execute, insert, rows
 from bot.store.schema import collections, documents, followed, moves, places
 from bot.types import Place
 from retrieval.i18n import Language, Text
@@ -100,19 +100,22 @@ class Collections:
         """
         if source == into:
             return 0
-        async with write(self._engine) as db:
+
+        def move(db: Connection) -> int:
             its = {name: collections.c[name] for name in ("description", "created_at", "owner")}
             renamed = select(literal(into), *its.values()).where(collections.c.name == source)
             given = insert(db, collections).from_select(["name", *its], renamed)
-            await db.execute(given.on_conflict_do_nothing(index_elements=["name"]))
+            db.execute(given.on_conflict_do_nothing(index_elements=["name"]))
             before = select(collections.c.owner).where(collections.c.name == source).scalar_subquery()
             values = {"collection": into, "owner": func.coalesce(documents.c.owner, before)}
-            moved = await db.execute(update(documents).where(documents.c.collection == source).values(**values))
-            await db.execute(delete(collections).where(collections.c.name == source))
-            await db.execute(update(followed).where(followed.c.collection == source).values(collection=into))
-            await db.run_sync(_choose, source, into)
-            await db.execute(moves.insert().values(source=source, into=into))
+            moved = db.execute(update(documents).where(documents.c.collection == source).values(**values))
+            db.execute(delete(collections).where(collections.c.name == source))
+            db.execute(update(followed).where(followed.c.collection == source).values(collection=into))
+            _choose(db, source, into)
+            db.execute(moves.insert().values(source=source, into=into))
             return moved.rowcount
+
+        return await change(self._engine, move)
 
     async def remove(self, name: str) -> bool:
         """Drop a collection that has no documents; False when there is none of that name or it is not empty."""

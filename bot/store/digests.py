@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, Text, cast, delete, exists, func, or_, select, update
 
 from bot.records import Period
-from bot.store.engine import Store, change, execute, insert, read, rows, write
+from bot.store.engine import Store, change, execute, insert, read, rows
 from bot.store.leases import lease, present
 from bot.store.schema import answers, digests, feedback, questions, turns
 from bot.store.threads import follows
@@ -58,10 +58,13 @@ class Digests(Store):
             mistaken = (await db.execute(select(digests.c.due).where(wrong).limit(1))).first()
         if known is not None and mistaken is None:
             return
-        async with write(self._engine) as db:
-            await db.execute(delete(digests).where(wrong))
+
+        def begin(db: Connection) -> None:
+            db.execute(delete(digests).where(wrong))
             began = insert(db, digests).values(due=now, state="began", attempts=0)
-            await db.execute(began.on_conflict_do_nothing(index_elements=["due"]))
+            db.execute(began.on_conflict_do_nothing(index_elements=["due"]))
+
+        await change(self._engine, begin)
 
     async def claim(self, due: datetime, *, owner: str, now: datetime, until: datetime) -> bool:
         """Take the digest that was due then, for sending it before `until`.

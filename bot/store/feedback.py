@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import delete, func, select, true, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, delete, func, select, true, update
 
 from bot.logs import without_secrets
-from bot.store.engine import Store, insert, rows, storable, write
+from bot.store.engine import Store, change, insert, rows, storable
 from bot.store.schema import answers, feedback, questions, turns
 from bot.store.unanswered import MissedQuestion, add_misses
 from bot.types import Feedback, Kept
@@ -24,17 +23,16 @@ class Votes(Store):
         None when there is no such turn with an answer.
         """
         mine = (feedback.c.turn == given.turn) & (feedback.c.author == given.author)
-        async with write(self._engine) as db:
+
+        def put(db: Connection) -> Kept | None:
             found = select(turns.c.id).join(answers, answers.c.turn == turns.c.id).where(turns.c.id == given.turn)
-            if (await db.execute(found.with_for_update())).first() is None:
+            if db.execute(found.with_for_update()).first() is None:
                 return None
-            stands = (await db.execute(select(feedback.c.vote).where(mine))).scalar()
+            stands = db.execute(select(feedback.c.vote).where(mine)).scalar()
             if stands == given.vote and not (given.reason or given.text):
                 return "unchanged"
             if given.vote is None:
-                await db.execute(
-                    delete(feedback).where(mine & (feedback.c.vote == given.only if given.only else true()))
-                )
+                db.execute(delete(feedback).where(mine & (feedback.c.vote == given.only if given.only else true())))
             else:
                 values = {
                     "vote": given.vote,
@@ -42,13 +40,12 @@ class Votes(Store):
                     "text": storable(given.text),
                     "at": given.at or datetime.now(UTC),
                 }
-                await db.execute(
-                    insert(db, feedback)
-                    .values(turn=given.turn, author=given.author, **values)
-                    .on_conflict_do_update(index_elements=["turn", "author"], set_=values)
-                )
-            await _report(db, given.turn, scope)
-        return "changed"
+                vote = insert(db, feedback).values(turn=given.turn, author=given.author, **values)
+                db.execute(vote.on_conflict_do_update(index_elements=["turn", "author"], set_=values))
+            _report(db, given.turn, scope)
+            return "changed"
+
+        return await change(self._engine, put)
 
     async def of(self, turn: str) -> list[Feedback]:
         """The votes on a turn, oldest first."""
@@ -62,28 +59,23 @@ class Votes(Store):
         return {"up": found.get("up", 0), "down": found.get("down", 0)}
 
 
-async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
+def _report(db: Connection, turn: str, scope: str) -> None:
     """Make the `reported` miss say what the standing thumbs-down say; without any it goes, unless it was resolved. One
     that was resolved before somebody complained again is open again; what was told of its answer still follows that."""
-    downs = (
-        await db.execute(
-            select(feedback).where(feedback.c.turn == turn, feedback.c.vote == "down").order_by(feedback.c.at)
-        )
-    ).all()
+    standing = select(feedback).where(feedback.c.turn == turn, feedback.c.vote == "down").order_by(feedback.c.at)
+    downs = db.execute(standing).all()
     either = (questions.c.turn == turn) & (questions.c.reason == "reported")
     reported = either & questions.c.resolved_at.is_(None)
     if not downs:
-        await db.execute(delete(questions).where(reported))
+        db.execute(delete(questions).where(reported))
         return
     detail, last = words_of(downs), downs[-1].at
     opened = {"resolved_at": None, "resolution": None, "reopened_at": last}
-    await db.execute(update(questions).where(either, questions.c.resolved_at < last).values(**opened))
-    asked = (
-        await db.execute(
-            select(turns.c.text, turns.c.link, answers.c.searched, answers.c.confidence)
-            .join(answers, answers.c.turn == turns.c.id)
-            .where(turns.c.id == turn)
-        )
+    db.execute(update(questions).where(either, questions.c.resolved_at < last).values(**opened))
+    asked = db.execute(
+        select(turns.c.text, turns.c.link, answers.c.searched, answers.c.confidence)
+        .join(answers, answers.c.turn == turns.c.id)
+        .where(turns.c.id == turn)
     ).one()
     miss = MissedQuestion(
         turn=turn,
@@ -96,8 +88,8 @@ async def _report(db: AsyncConnection, turn: str, scope: str) -> None:
         asked_at=downs[0].at,
         detail=detail,
     )
-    await db.run_sync(add_misses, (miss,))
-    await db.execute(update(questions).where(reported).values(detail=detail))
+    add_misses(db, (miss,))
+    db.execute(update(questions).where(reported).values(detail=detail))
 
 
 def words_of(downs: Iterable[Any]) -> str:

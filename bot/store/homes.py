@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import select, update
 
-from bot.store.engine import Store, execute, insert, rows, write
+from bot.store.engine import Store, execute, insert, rows
 from bot.store.schema import home
 
 _PLACE = 1
@@ -38,10 +38,6 @@ class Homes(Store):
         makes it. Raises StoreError."""
         if (known := await self.known()) is not None:
             return known
-        async with write(self._engine) as db:
-            await db.execute(
-                insert(db, home)
-                .values(place=_PLACE, id=new or uuid.uuid4().hex, made_at=datetime.now(UTC))
-                .on_conflict_do_nothing(index_elements=["place"])
-            )
-            return str((await db.execute(select(home.c.id))).scalar_one())
+        made = insert(self._engine, home).values(place=_PLACE, id=new or uuid.uuid4().hex, made_at=datetime.now(UTC))
+        await execute(self._engine, made.on_conflict_do_nothing(index_elements=["place"]))
+        return str((await rows(self._engine, select(home.c.id)))[0].id)

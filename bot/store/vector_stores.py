@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from bot.store.engine import Store, change, columns, execute, insert, rows, write
+from bot.store.engine import Store, change, columns, execute, insert, rows
 from bot.store.locks import locked
 from bot.store.schema import documents, indexes, moves
 
@@ -51,14 +51,15 @@ class VectorStores(Store):
 
         The caller compares `dimensions` and `tokenizer`: the row says what the vectors were made with.
         """
-        async with write(self._engine) as db:
-            await db.execute(
-                insert(db, indexes)
-                .values(embedder=embedder, dimensions=dimensions, tokenizer=tokenizer, generation=0)
-                .on_conflict_do_nothing(index_elements=["embedder"])
+
+        def open_it(db: Connection) -> IndexRow:
+            made = insert(db, indexes).values(
+                embedder=embedder, dimensions=dimensions, tokenizer=tokenizer, generation=0
             )
-            row = (await db.execute(_ROWS.where(indexes.c.embedder == embedder))).one()
-            return IndexRow(**row._mapping)
+            db.execute(made.on_conflict_do_nothing(index_elements=["embedder"]))
+            return IndexRow(**db.execute(_ROWS.where(indexes.c.embedder == embedder)).one()._mapping)
+
+        return await change(self._engine, open_it)
 
     async def listed(self) -> list[IndexRow]:
         """Every vector store there is a record of."""
@@ -102,13 +103,16 @@ class VectorStores(Store):
         """
         values = columns(row)
         counted = update(documents).where(documents.c.id == bindparam("document")).values(chunks=bindparam("count"))
-        async with write(self._engine) as db:
-            known = await db.execute(delete(indexes).returning(indexes.c.generation))
-            if (last := max(known.scalars(), default=row.generation)) > row.generation:
+
+        def swap(db: Connection) -> None:
+            known = db.execute(delete(indexes).returning(indexes.c.generation)).scalars()
+            if (last := max(known, default=row.generation)) > row.generation:
                 raise OvertakenError(f"an index of generation {row.generation} comes after {last}")
-            await db.execute(insert(db, indexes).values(**values))
+            db.execute(insert(db, indexes).values(**values))
             if chunks:
-                await db.execute(counted, [{"document": id, "count": count} for id, count in chunks.items()])
+                db.execute(counted, [{"document": id, "count": count} for id, count in chunks.items()])
+
+        await change(self._engine, swap)
 
 
 _ROWS = select(*(indexes.c[name] for name in IndexRow.__dataclass_fields__))

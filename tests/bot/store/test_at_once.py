@@ -14,11 +14,16 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent.events import PageChange
 from bot.access import scope_of
 from bot.store.changed_documents import ChangedDocument, ChangedDocuments
+from bot.store.collections import Collections
 from bot.store.conversations import Conversations
+from bot.store.documents import new_collection
 from bot.store.engine import change, opened, rows, write
 from bot.store.erasure import Erasure
-from bot.store.schema import answers, changed_documents, turns
+from bot.store.feedback import Votes
+from bot.store.schema import answers, changed_documents, documents, questions, turns
 from bot.store.withdrawal import withdraw
+from bot.types import Feedback
+from retrieval.types import TEAM, Readers
 from tests.bot.postgresql import execute
 from tests.bot.store.test_withdrawal import GENERAL, LEADS, NOW, PIER, PLAN, Home
 
@@ -123,6 +128,33 @@ async def test_a_document_that_waits_for_another_process_which_waits_for_it_is_c
         await db.execute(update(turns).where(turns.c.id == "t1").values(text="one"))
     await other
     assert "May" not in await home.text("t1") and "May" not in await home.text("t2")
+
+
+async def test_a_vote_that_waits_for_another_process_which_waits_for_it_is_kept(home: Home) -> None:
+    votes = Votes(home.engine)
+    await votes.put(Feedback("t1", "slack:U1", "down"), TEAM)
+    async with write(home.engine) as db:
+        await db.execute(text("SET LOCAL deadlock_timeout = '1h'"))
+        await db.execute(update(questions).where(questions.c.turn == "t1").values(detail="Closed?"))
+        other = asyncio.create_task(votes.put(Feedback("t1", "slack:U2", "down", text="In June."), TEAM))
+        await holds(home.engine, "t1")
+        await somebody_waits(home.engine)
+        await db.execute(update(turns).where(turns.c.id == "t1").values(text="one"))
+    assert await other == "changed"
+    assert [(each.author, each.text) for each in await votes.of("t1")] == [("slack:U1", ""), ("slack:U2", "In June.")]
+
+
+async def test_a_merge_that_waits_for_another_process_which_waits_for_it_is_whole(home: Home) -> None:
+    collections = Collections(home.engine)
+    async with write(home.engine) as db:
+        await db.execute(text("SET LOCAL deadlock_timeout = '1h'"))
+        await db.execute(update(documents).where(documents.c.id == PLAN).values(title="Plan"))
+        other = asyncio.create_task(collections.merge("docs", "port"))
+        await somebody_waits(home.engine)
+        await db.execute(new_collection(home.engine, "port", "About the port."))
+    assert await other == 2
+    (port,) = await collections.listed(Readers(frozenset({TEAM})))
+    assert (port.name, port.description, port.documents) == ("port", "About the port.", 2)
 
 
 async def test_a_database_that_isolates_more_is_asked_for_what_the_statements_need(postgresql: str) -> None:
