@@ -3080,6 +3080,12 @@ MUTATIONS = (
         (f"{CONFORMANCE}::test_a_deleted_question_goes_with_its_answer_and_all_that_is_known_of_it",),
     ),
     Mutation(
+        "the searches of an edited question have no words of before",
+        "bot/store/turns.py",
+        ("            empty_queries(db, row.id)\n", ""),
+        ("tests/bot/store/test_withdrawal.py::test_the_words_of_an_edited_question_leave_the_log_of_searches",),
+    ),
+    Mutation(
         "what is still posted of a deleted question is taken away by the next process",
         "adapters/shared/turns.py",
         (

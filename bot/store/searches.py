@@ -67,7 +67,7 @@ class Searches(Store):
     ) -> list[SearchMetrics]:
         """The measurements whose queries `scopes` may see, newest first; all of them for an export. What outsiders
         could find as well was asked before them, in private places too: it is nobody else's, and only counts; so are
-        those without words any more (`withdraw_queries`)."""
+        those without words any more (`empty_queries`, `withdraw_queries`)."""
         theirs = searches.c.scope.in_([scope for scope in scopes if scope != EVERYONE]) & (searches.c.query != "")
         wanted = (
             select(searches)
@@ -98,6 +98,11 @@ class Searches(Store):
 def forget_searches(db: Connection, asked: Sequence[Any]) -> int:
     """The searches of these turns (rows) go; how many they were."""
     return db.execute(delete(searches).where(searches.c.turn.in_([row.id for row in asked]))).rowcount
+
+
+def empty_queries(db: Connection, turn: str) -> None:
+    """The words of a turn's searches go: its question has other words."""
+    db.execute(update(searches).where(searches.c.turn == turn).values(query=""))
 
 
 def withdraw_queries(db: Connection, asked: Sequence[Any]) -> None:

@@ -32,7 +32,7 @@ from bot.store.engine import at_place, change, execute, insert, look, on_server,
 from bot.store.erasure import forget_answer
 from bot.store.leases import free, lease, present, renew
 from bot.store.schema import answers, turns
-from bot.store.searches import forget_searches
+from bot.store.searches import empty_queries, forget_searches
 from bot.store.traces import Noted, keep_traces, withheld
 from bot.store.unanswered import MissedQuestion, add_misses
 from bot.store.withdrawal import empty_steps, hold_turns, posted, show_again, take_notices_back, unquote, withdraw_from
@@ -335,9 +335,10 @@ class TurnStore:
             values, is_open = dict(new), row.state in ("waiting", "running")
             if _wording(row.text) == _wording(message.text) and (is_open or db.scalar(select(posted(row.id)))):
                 return False
+            if not is_open and row.edits >= EDITS:
+                return False
+            empty_queries(db, row.id)
             if not is_open:
-                if row.edits >= EDITS:
-                    return False
                 forget_answer(db, row.id)
                 take_notices_back(db, row.id, now)
                 values |= {"edits": row.edits + 1, "author": message.author, "link": message.link}

@@ -150,6 +150,18 @@ async def test_what_a_model_searched_for_goes_with_what_it_had_read_and_still_co
     assert (await past.totals()).searches == 3
 
 
+async def test_the_words_of_an_edited_question_leave_the_log_of_searches(home: Home) -> None:
+    past, turn = Searches(home.engine), "1" * 32
+    await home.answered(turn, GENERAL, "public")
+    for query in ("When does Jo leave?", "May, by hand"):
+        measured = SearchMetrics(query, "docs", 5.0, 9, 3, 0.8, (0.8,), None, NOW)
+        await past.add(Measured(measured, TEAM, None if "hand" in query else turn))
+    edited = Incoming(GENERAL, turn, turn, "U1", "When does the ferry leave?", Audience("public"))
+    assert await TurnStore(home.engine).amend(edited, now=NOW)
+    assert [one.query for one in await past.listed({TEAM})] == ["May, by hand"]
+    assert (await past.totals()).searches == 2
+
+
 async def test_what_is_measured_after_its_question_was_taken_back_has_no_words(home: Home) -> None:
     past, turn, other = Searches(home.engine), "1" * 32, "2" * 32
     for one in (turn, other):
