@@ -89,6 +89,10 @@ _REFUSALS = {
     errno.ENFILE: "開いているファイルが多すぎます",
     errno.ENOMEM: "メモリが足りません",
     errno.EADDRNOTAVAIL: "このマシンのアドレスではありません",
+    errno.ECONNREFUSED: "接続を拒否されました",
+    errno.ETIMEDOUT: "応答がありません",
+    errno.EHOSTUNREACH: "ホストに到達できません",
+    errno.ENETUNREACH: "ネットワークに到達できません",
 }
 
 

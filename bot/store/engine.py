@@ -4,6 +4,7 @@ Source: reliability.md R45 and R47.
 """
 
 import asyncio
+import errno
 import logging
 import os
 import ssl
@@ -29,7 +30,7 @@ from bot.store.sqlite import SqliteConnection, connecting
 from bot.types import Place
 from bot.waiting import finished
 from retrieval.durable import still
-from retrieval.i18n import Text
+from retrieval.i18n import Text, filled, os_reason
 from retrieval.text import encodable, normalise
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,17 @@ _DISK = Text(
 _UNREACHABLE = Text(
     en="The database cannot be reached or opened.",
     ja="データベースに接続できないか、開けません。",
+)
+_UNREACHED = Text(en="The database cannot be reached: {why}.", ja="データベースに接続できません: {why}")
+_NOT_LET_IN = Text(
+    en="The database does not let in the user of DATABASE_URL: the name or the password is wrong, or the server does "
+    "not allow it.",
+    ja="DATABASE_URL のユーザーではデータベースに接続できません。名前かパスワードが違うか、"
+    "サーバーが許可していません。",
+)
+_NO_DATABASE = Text(
+    en="The server has no database of the name in DATABASE_URL.",
+    ja="DATABASE_URL の名前のデータベースがサーバーにありません。",
 )
 _TLS = Text(
     en="The database cannot be reached over TLS as KOTAE_DATABASE_TLS requires: the server offers no TLS, "
@@ -583,12 +595,16 @@ _POSTGRESQL = {
     "57014": _SLOW,
     "42P05": POOLED,  # another connection has given a statement this name
     "26000": POOLED,
+    "28000": _NOT_LET_IN,
+    "28P01": _NOT_LET_IN,
+    "3D000": _NO_DATABASE,
 }
 
 
 def _why(error: Exception) -> Text:
     if isinstance(error, OSError):
-        return _TLS if isinstance(error, ssl.SSLError) or "rejected SSL upgrade" in str(error) else _UNREACHABLE
+        tls = isinstance(error, ssl.SSLError) or "rejected SSL upgrade" in str(error)
+        return _TLS if tls else filled(_UNREACHED, why=os_reason(_plain(error)))
     cause: Any = error.orig if isinstance(error, DBAPIError) else error
     name = str(getattr(cause, "sqlite_errorname", ""))  # SQLITE_IOERR_WRITE is a kind of SQLITE_IOERR
     for kind, reason in _SQLITE.items():
@@ -597,9 +613,15 @@ def _why(error: Exception) -> Text:
     state = _sqlstate(error)
     if "unsupported startup parameter" in str(cause):  # PgBouncer's, of the time limits
         return POOLED
-    if state.startswith(("08", "28", "3D")) or (isinstance(error, DBAPIError) and _is_cut(error)):
+    if state.startswith("08") or (isinstance(error, DBAPIError) and _is_cut(error)):
         return _UNREACHABLE
     return _POSTGRESQL.get(state, _BROKEN)
+
+
+def _plain(error: OSError) -> OSError:
+    """Without the address, which asyncio puts into its words."""
+    number = errno.ETIMEDOUT if isinstance(error, TimeoutError) else error.errno or 0
+    return OSError(number, os.strerror(number)) if number > 0 else error
 
 
 def _is_cut(error: DBAPIError) -> bool:

@@ -13,11 +13,24 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, bindparam, event, func, select, text
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.errors import StoreError
-from bot.store.engine import BEGIN_TRIES, CONNECTIONS, change, connect, execute, insert, read, rows, storable, write
+from bot.store.engine import (
+    BEGIN_TRIES,
+    CONNECTIONS,
+    change,
+    connect,
+    execute,
+    insert,
+    opened,
+    read,
+    rows,
+    storable,
+    write,
+)
 from bot.store.inspection import probe
 from bot.store.schema import collections, feedback, indexes
 from bot.waiting import finished
@@ -44,8 +57,8 @@ async def names(engine: AsyncEngine) -> set[str]:
 
 
 async def test_every_connection_is_set_up_for_safety(store: AsyncEngine) -> None:
-    for opened in (read, write):
-        async with opened(store) as db:
+    for begun in (read, write):
+        async with begun(store) as db:
             found = [
                 await db.scalar(text(f"PRAGMA {name}"))
                 for name in ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
@@ -551,9 +564,9 @@ async def test_what_has_no_words_has_its_name_in_the_log(store: AsyncEngine, cap
 
 
 async def test_a_database_that_is_not_there_is_said(tmp_path: Path) -> None:
-    for url in (
-        f"sqlite+aiosqlite:///{tmp_path}/no/such/folder/x.db",
-        "postgresql+asyncpg://u:secret@127.0.0.1:1/none",
+    for url, said in (
+        (f"sqlite+aiosqlite:///{tmp_path}/no/such/folder/x.db", "cannot be reached or opened"),
+        ("postgresql+asyncpg://u:secret@127.0.0.1:1/none", "cannot be reached: Connection refused."),
     ):
         if "asyncpg" in url:
             pytest.importorskip("asyncpg")
@@ -561,9 +574,18 @@ async def test_a_database_that_is_not_there_is_said(tmp_path: Path) -> None:
         with pytest.raises(StoreError) as away:
             async with read(engine) as db:
                 await db.execute(select(1))
-        assert "cannot be reached or opened" in away.value.text("en")
+        assert said in away.value.text("en")
         assert "secret" not in str(away.value.__cause__)
         await engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("other", "said"), [({"username": "nobody"}, "does not let in the user"), ({"database": "none"}, "has no database")]
+)
+async def test_a_server_that_refuses_says_why(server_url: str, other: dict[str, str], said: str) -> None:
+    async with opened(make_url(server_url).set(**other).render_as_string(hide_password=False)) as engine:
+        with pytest.raises(StoreError, match=said):
+            await rows(engine, select(1))
 
 
 @pytest.mark.parametrize(
