@@ -450,7 +450,22 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Processes: with an index each they do not share a database",
         "bot/knowledge/upkeep.py",
-        ("if other.id != process and (other.embedded or embedded) and not died_here(other.id):", "if False:"),
+        ("if other.id != process and (other.embedded or embedded):", "if False:"),
         (f"{TESTS}::test_processes_with_an_index_each_do_not_share_a_database",),
+    ),
+    (
+        "Processes: who had the home before, and was killed, keeps nobody out",
+        "bot/knowledge/upkeep.py",
+        ("        await processes.leave(before)\n", "        pass\n"),
+        (f"{TESTS}::test_who_had_the_home_before_keeps_nobody_out",),
+    ),
+    (
+        "Processes: who only looks upgrades no database under others",
+        "bot/database.py",
+        ("        if looks:\n", "        if False:\n"),
+        (
+            "tests/bot/test_migrations.py"
+            "::test_who_only_looks_upgrades_no_database_that_older_processes_have_open",
+        ),
     ),
 )  # fmt: skip

@@ -83,7 +83,7 @@ from retrieval.disk import Free
 from retrieval.embeddings.base import EmbeddingClient
 from retrieval.embeddings.local import LocalEmbedder
 from retrieval.embeddings.similarity import SentenceSimilarity
-from retrieval.folder import own
+from retrieval.folder import hand_over, own
 from retrieval.i18n import Language, Text, filled, os_reason
 from retrieval.index import Index
 from retrieval.ingest import Ingest
@@ -345,7 +345,7 @@ async def running(
         stack.callback(os.close, lock)
         for path in await asyncio.to_thread(tighten, settings):
             log.warning("other users of this machine can read %s: take their rights away, or move the home", path)
-        data = await stack.enter_async_context(database(settings))
+        data = await stack.enter_async_context(database(settings, looks=not tidy))
         embedder = await make_embedder(settings, stack)
         sparse = SparseEncoder()
 
@@ -354,7 +354,8 @@ async def running(
 
         process, embedded = this_process(), settings.qdrant_url is None
         if on_server(data.engine):
-            await stack.enter_async_context(attending(data.engine, process, embedded=embedded))
+            before = hand_over(lock, process)
+            await stack.enter_async_context(attending(data.engine, process, embedded=embedded, before=before))
         index, row = await open_vectors(
             settings, data, embedder, ingest, rebuild, renew=renew, aside=aside, tidy=tidy, process=process
         )

@@ -16,7 +16,7 @@ from bot.store.conversations import Conversations
 from bot.store.documents import Documents
 from bot.store.engine import Engine, connect
 from bot.store.feedback import Votes
-from bot.store.inspection import probe, require_sessions
+from bot.store.inspection import probe, refuse_upgrade_under_others, require_sessions
 from bot.store.searches import Searches
 from bot.store.signals import Signals
 from bot.store.unanswered import UnansweredQuestions
@@ -64,15 +64,17 @@ class Database:
 
 
 @asynccontextmanager
-async def database(settings: Settings) -> AsyncIterator[Database]:
-    """The migrated database. Raises StoreError, MigrationError, SettingsError for a home that cannot be made or whose
-    restore did not end."""
+async def database(settings: Settings, *, looks: bool = False) -> AsyncIterator[Database]:
+    """The migrated database; whoever only `looks` does not migrate it under others. Raises StoreError,
+    MigrationError, SettingsError for a home that cannot be made or whose restore did not end."""
     refuse_unfinished(settings.home)
     make_home(settings.home)
     engine = connect(settings.database_url, settings.link)
     collections, signals = Collections(engine), Signals(engine)
     try:
         await require_sessions(engine)
+        if looks:
+            await refuse_upgrade_under_others(engine)
         done = await asyncio.to_thread(upgrade, settings.database_url, link=settings.link.arguments())
         if done.backup:
             log.warning("the database was upgraded to %s; a copy from before: %s", done.after, done.backup)

@@ -53,6 +53,7 @@ _NO_DAMAGE = {
 }
 
 _FORMAT = 1
+_NAME_BYTES = 128
 _NOTE = "kotae.json"
 MARK = "home"
 
@@ -100,6 +101,17 @@ def own(folder: Path) -> int:
             raise OwnedError(_OWNED, folder=folder) from error
         raise QdrantConnectionError(_UNUSABLE, folder=folder, why=os_reason(error)) from error
     return lock
+
+
+def hand_over(lock: int, owner: str) -> str:
+    """Note in the lock of a folder whose it is now; who had it before, and is gone since nobody else has the lock: ""
+    where that is not known."""
+    try:
+        before = os.pread(lock, _NAME_BYTES, 0).decode(errors="replace").strip()
+        os.pwrite(lock, owner.encode().ljust(_NAME_BYTES), 0)
+    except OSError:  # a full disk
+        return ""
+    return before
 
 
 def build(store: Path, made: Made, create: Callable[[Path], None], home: str | None = None) -> None:

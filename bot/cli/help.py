@@ -12,8 +12,10 @@ from typing import Any, NoReturn, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from bot.cli import output
 from bot.cli.runtime import FAILED, INTERRUPTED, LANGUAGE, words
 from bot.config.types import whole
+from retrieval.i18n import os_reason
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,6 +110,11 @@ def obey(commands: Commands) -> NoReturn:
         status = commands(prog_name="kotae", standalone_mode=False)
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except OSError as error:  # not EPIPE: where whoever read our output is gone Typer ends quietly
+        output.drop_unprinted()
+        where = f": {error.filename}" if error.filename else ""
+        print(f"kotae: {os_reason(error).to(LANGUAGE)}{where}", file=sys.stderr)
+        status = FAILED
     except typer.Abort:  # of a question
         print(words("Stopped.", "中止しました。"), file=sys.stderr)
         status = FAILED

@@ -4,7 +4,6 @@ Exit statuses are part of the contract for programs.
 """
 
 import asyncio
-import errno
 import os
 import signal
 import sys
@@ -21,7 +20,7 @@ from bot.cli.remote import PATIENCE_SECONDS, OwnerGoneError, OwnerRefusedError, 
 from bot.config.settings import Settings, interface_language, load, make_home
 from bot.errors import SettingsError
 from retrieval.folder import own
-from retrieval.i18n import Language, Text, os_reason, readable
+from retrieval.i18n import Language, Text, readable
 from retrieval.types import CollectionNotFoundError, QdrantConnectionError, RAGToolError
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ def with_database(work: "Callable[[ReadOperations | Owner], Awaitable[int]]") ->
         from bot.knowledge.identity import refuse_strange
 
         log_to_stderr(settings)
-        async with database(settings) as data:
+        async with database(settings, looks=True) as data:
             await refuse_strange(settings, data.engine)
             return await work(ReadOperations(data, LANGUAGE))
 
@@ -243,12 +242,6 @@ def finish(main: Callable[[], Coroutine[None, None, int]]) -> NoReturn:
         complain(error.text, USAGE if error.usage else FAILED)
     except RAGToolError as error:
         complain(error.text(LANGUAGE), FAILED)
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            raise  # whoever read our output is gone: Typer ends quietly
-        output.drop_unprinted()
-        where = f": {error.filename}" if error.filename else ""
-        complain(f"{os_reason(error).to(LANGUAGE)}{where}", FAILED)
     except Exception as error:
         from bot.errors import StoreError
         from bot.operations.backup import BackupError  # these load the database

@@ -15,7 +15,7 @@ from bot.errors import SettingsError, StoreError
 from bot.knowledge.snapshots import Snapshots
 from bot.store.engine import Engine
 from bot.store.locks import free
-from bot.store.processes import LEASE, Processes, died_here
+from bot.store.processes import LEASE, Processes
 from bot.waiting import again_and_again, beside
 from retrieval.i18n import Text, filled
 from retrieval.index import Index
@@ -32,14 +32,17 @@ _EMBEDDED = Text(
 
 
 @asynccontextmanager
-async def attending(engine: Engine, process: str, *, embedded: bool) -> AsyncIterator[None]:
+async def attending(engine: Engine, process: str, *, embedded: bool, before: str = "") -> AsyncIterator[None]:
     """To the end of the block the other processes of a shared database know that this one lives. `embedded`: its index
-    is its own machine's, so that no other may share the database. Raises SettingsError when one does, StoreError."""
+    is its own machine's, so that no other may share the database. `before`: the process that had this home last, and
+    is dead before its lease says so. Raises SettingsError when another shares it, StoreError."""
     processes = Processes(engine)
+    if before.partition(":")[0] == process.partition(":")[0]:  # else it runs where this home was copied from, perhaps
+        await processes.leave(before)
     await processes.alive(process, embedded=embedded)
     try:
         for other in await processes.listed():
-            if other.id != process and (other.embedded or embedded) and not died_here(other.id):
+            if other.id != process and (other.embedded or embedded):
                 raise SettingsError(filled(_EMBEDDED, other=other.id.rpartition(":")[0]))
         alive = partial(processes.alive, process, embedded=embedded)
         async with beside(again_and_again(alive, BEAT, "that it lives could not be stored", first=BEAT), "alive"):

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from retrieval.durable import make_folder, replacing
+from retrieval.i18n import os_reason
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +34,8 @@ def copying(home: Path, beside: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             _write(note, folder)
-        except OSError:  # a full disk is no reason to refuse a backup onto another one
-            log.warning("where the copy for the backup lies could not be noted", exc_info=True)
+        except OSError as error:  # a full disk is no reason to refuse a backup onto another one
+            log.warning("where the copy for the backup lies could not be noted: %s", os_reason(error).en)
         files = folder / "files"
         files.mkdir(mode=0o700)
         yield files

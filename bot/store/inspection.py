@@ -17,6 +17,7 @@ from bot.errors import StoreError
 from bot.store.engine import POOLED, Engine, alone, in_words, on_server, opened, refuse_kept_out, rows, write
 from bot.store.link import ServerLink
 from migrations import revisions
+from retrieval.i18n import Text
 
 Wholeness = Literal["whole", "damaged", "unknown"]
 
@@ -28,6 +29,14 @@ _CONNECTIONS = text(
     " current_setting('superuser_reserved_connections')::int"
     " + coalesce(current_setting('reserved_connections', true)::int, 0) AS reserved"
     " FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()"
+)
+_THERE = text("SELECT to_regclass(CAST(:table AS text)) IS NOT NULL AS there")
+_OLDER = Text(
+    en="The database is of revision {revision}, and processes of an older version have it open ({names}). This version "
+    "would upgrade it to {wanted} under them. Stop them and run kotae migrate first, or use their version here.",
+    ja="データベースはリビジョン {revision} で、古いバージョンのプロセス（{names}）が使用中です。"
+    "このバージョンで開くと、使用中のままリビジョン {wanted} に更新されます。先にそれらを止めて kotae migrate を実行"
+    "するか、同じバージョンの Kotae を使ってください。",
 )
 _ONE_FILE = "PRAGMA journal_mode = DELETE"
 
@@ -116,12 +125,26 @@ async def require_sessions(engine: Engine) -> None:
         raise StoreError(POOLED)
 
 
+async def refuse_upgrade_under_others(engine: Engine) -> None:
+    """Raises StoreError where an upgrade would change a server's database under processes of an older version."""
+    if not on_server(engine) or not (await rows(engine, _THERE.bindparams(table="processes")))[0].there:
+        return
+    wanted, known = revisions()
+    (found,) = await rows(engine, text("SELECT version_num FROM alembic_version"))
+    if found.version_num == wanted or found.version_num not in known:
+        return
+    living = await rows(engine, text("SELECT id FROM processes WHERE until >= now() ORDER BY started_at"))
+    if living:
+        names = ", ".join(row.id.rpartition(":")[0] for row in living)
+        raise StoreError(_OLDER, revision=found.version_num, wanted=wanted, names=names)
+
+
 async def server_condition(url: str, link: ServerLink) -> Condition:
     """Of a PostgreSQL database. Raises StoreError when it cannot be reached, or not as Kotae needs it."""
     wanted, known = revisions()
     async with opened(url, link) as engine:
         await require_sessions(engine)
-        there = await rows(engine, text("SELECT to_regclass('alembic_version') IS NOT NULL AS there"))
+        there = await rows(engine, _THERE.bindparams(table="alembic_version"))
         found = await rows(engine, text("SELECT version_num FROM alembic_version")) if there[0].there else ()
         read_only = (await rows(engine, text("SELECT current_setting('transaction_read_only')")))[0][0] == "on"
         revision = str(found[0].version_num) if found else None

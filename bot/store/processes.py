@@ -25,20 +25,6 @@ def this_process() -> str:
     return f"{_MACHINE}:{os.getpid()}:{uuid.uuid4().hex}"
 
 
-def died_here(process: str) -> bool:
-    """Whether a process of this machine is known to be dead, before its lease says so."""
-    machine, number, _ = process.rsplit(":", 2)
-    if machine != _MACHINE:
-        return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return int(number) == os.getpid()  # the one before had the same number, as in a container
-
-
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
     """A process. `embedded`: its search index is its own machine's."""

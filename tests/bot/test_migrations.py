@@ -28,6 +28,7 @@ from agent.events import Answered, Citation, Cost, Thought, ToolReturned
 from agent.qa_generation import Proposed
 from bot.config.settings import Settings
 from bot.database import database
+from bot.errors import StoreError
 from bot.records import AuditRecord, BotMessage, DocumentRow, ProgramToken
 from bot.store.asks import Asks, PersonAsk
 from bot.store.channel_settings import ChannelSettings
@@ -43,6 +44,7 @@ from bot.store.followed import FollowedPage, FollowedSource, FollowedSources
 from bot.store.held_files import HeldRows
 from bot.store.homes import Homes
 from bot.store.ingestions import IngestionStore
+from bot.store.inspection import server_condition
 from bot.store.notifications import Notices, Telling
 from bot.store.outbox import Outbox
 from bot.store.processes import Processes
@@ -558,6 +560,23 @@ def make_golden() -> None:
 
 if __name__ == "__main__":
     make_golden()
+
+
+async def test_who_only_looks_upgrades_no_database_that_older_processes_have_open(
+    postgresql: str, tmp_path: Path
+) -> None:
+    execute(postgresql.format(name="postgres"), "CREATE DATABASE older")
+    url = postgresql.format(name="older")
+    migrations.upgrade(url, to="0022")
+    execute(url, "INSERT INTO processes VALUES ('west:7:ab', false, now(), now() + interval '1 hour')")
+    settings = Settings.model_validate({"KOTAE_HOME": str(tmp_path), "DATABASE_URL": url})
+    with pytest.raises(StoreError, match=r"revision 0022.* \(west:7\)"):
+        async with database(settings, looks=True):
+            raise AssertionError
+    assert (await server_condition(url, settings.link)).revision == "0022"
+    execute(url, "UPDATE processes SET until = now()")  # it has died
+    async with database(settings, looks=True):
+        assert (await server_condition(url, settings.link)).revision == HEAD
 
 
 async def test_whoever_opens_an_older_database_is_told_of_the_copy(

@@ -149,11 +149,12 @@ def test_a_home_whose_name_no_folder_can_have_is_a_wrong_setting(tmp_path: Path,
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_list_that_cannot_be_printed_is_said_and_python_says_nothing_of_its_own(sample_home: Path) -> None:
+@pytest.mark.parametrize("command", ["documents", "--help"])
+def test_what_cannot_be_printed_is_said_and_python_says_nothing_of_its_own(sample_home: Path, command: str) -> None:
     def printed_to(descriptor: int) -> tuple[int, str]:
         with os.fdopen(descriptor, "wb") as to:
             run = subprocess.run(
-                [*PROGRAM, "documents"], env=environment(sample_home), cwd=ROOT, stdout=to, stderr=PIPE, text=True
+                [*PROGRAM, command], env=environment(sample_home), cwd=ROOT, stdout=to, stderr=PIPE, text=True
             )
         return run.returncode, run.stderr
 

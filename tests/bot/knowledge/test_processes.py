@@ -1,6 +1,7 @@
 """Processes on one PostgreSQL and one Qdrant server: whatever one of them does, all see at once, whole, and once."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from bot.store.searches import Searches
 from bot.store.unanswered import UnansweredQuestions
 from bot.store.vector_stores import IndexRow, VectorStores, advance
 from bot.types import Upload, Verdict
+from retrieval.folder import hand_over, own
 from retrieval.index.payload import STAGED
 from retrieval.index.server import ServerIndex
 from retrieval.ingest import Ingest
@@ -522,9 +524,29 @@ async def test_processes_with_an_index_each_do_not_share_a_database(machines: Ma
         async with attending(a.engine, "machine:3:c", embedded=False):
             assert [one.id for one in await Processes(a.engine).listed()] == ["machine:1:a", "machine:3:c"]
     assert await Processes(a.engine).listed() == []
-    await Processes(a.engine).alive(this_process(), embedded=True)  # killed, and started again at once
-    async with attending(a.engine, this_process(), embedded=True):
-        pass
+    await Processes(a.engine).alive(this_process(), embedded=True)  # a container of the same name, with the same number
+    with pytest.raises(SettingsError, match="has this database open"):
+        async with attending(a.engine, this_process(), embedded=True):
+            raise AssertionError
+
+
+async def test_who_had_the_home_before_keeps_nobody_out(machines: Machines, tmp_path: Path) -> None:
+    a = await machines.process("a")
+    lock = own(tmp_path / "home")
+    ours = this_process()
+    killed = f"{ours.partition(':')[0]}:7:{32 * 'a'}"
+    assert hand_over(lock, killed) == ""
+    await Processes(a.engine).alive(killed, embedded=True)
+    os.close(lock)
+    lock = own(tmp_path / "home")
+    async with attending(a.engine, ours, embedded=True, before=hand_over(lock, ours)):
+        assert [one.id for one in await Processes(a.engine).listed()] == [ours]
+    assert hand_over(lock, "next") == ours
+    os.close(lock)
+    async with attending(a.engine, "west:1:a", embedded=True):
+        with pytest.raises(SettingsError, match=r"west:1\) has this database open"):
+            async with attending(a.engine, ours, embedded=True, before="west:1:a"):  # in a copy of a home that runs
+                raise AssertionError
 
 
 async def test_a_lock_has_one_holder_among_all_and_goes_with_its_connection(machines: Machines) -> None:
