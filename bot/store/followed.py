@@ -220,10 +220,7 @@ class FollowedSources(Store):
 
     async def silenced(self) -> list[tuple[str, str, FollowedPage]]:
         """Source, ref and page of what is to be forgotten because of who speaks in it."""
-        wanted = select(followed_pages).where(
-            followed_pages.c.version == SILENCED, followed_pages.c.document.is_not(None)
-        )
-        return [(row.source, row.ref, _page(row)) for row in await rows(self._engine, wanted)]
+        return [(row.source, row.ref, _page(row)) for row in await rows(self._engine, _SILENCED)]
 
     async def forgotten(self, id: str, ref: str, document: str, now: datetime) -> None:
         """A silenced page's document is gone; what others said in it may be read again."""
@@ -233,6 +230,7 @@ class FollowedSources(Store):
 
 
 SILENCED = "silenced"  # the version of a page whose document somebody does not want to be found in
+_SILENCED = select(followed_pages).where(followed_pages.c.version == SILENCED, followed_pages.c.document.is_not(None))
 
 
 def _due(db: Connection, source: str, ref: str, due_at: datetime) -> None:
@@ -242,12 +240,12 @@ def _due(db: Connection, source: str, ref: str, due_at: datetime) -> None:
 
 def leave_out(db: Connection, person: str, now: datetime) -> int:
     """Inside the caller's transaction: never again what this person says in channels, and the documents that have it
-    are to be forgotten; how many."""
+    are to be forgotten; how many, with those that an erasure which was cut off has left."""
     added = insert(db, unheard).values(person=_hash(person), at=now)
     db.execute(added.on_conflict_do_nothing(index_elements=["person"]))
     theirs = followed_pages.c.people.contains(f" {person} ", autoescape=True)
-    silenced = update(followed_pages).where(theirs).values(version=SILENCED, due_at=now, people=None)
-    return db.execute(silenced).rowcount
+    db.execute(update(followed_pages).where(theirs).values(version=SILENCED, due_at=now, people=None))
+    return len(db.execute(_SILENCED).all())
 
 
 def _unheard(hashes: Iterable[str]) -> Select[str]:

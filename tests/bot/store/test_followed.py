@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from bot.records import AuditRecord
+from bot.store.erasure import Erasure
 from bot.store.followed import SILENCED, FollowedPage, FollowedSource, FollowedSources
 
 NOW = datetime(2026, 9, 21, 9, tzinfo=UTC)
@@ -36,6 +37,16 @@ async def test_a_thread_that_was_being_read_is_silenced_whether_it_was_noted_bef
     await store.forgotten(source, ref, "d1", NOW)
     assert await store.silenced() == []
     assert (await store.pages(source))[ref] == FollowedPage("", due_at=NOW)
+
+
+async def test_an_erasure_that_was_cut_off_finds_the_threads_it_has_left(
+    engine: AsyncEngine, store: FollowedSources
+) -> None:
+    await noted(store, "d1", BEN)
+    for _ in range(2):  # killed before the document was forgotten, and asked for again
+        assert (await Erasure(engine).forget("slack", "U2")).threads == 1
+    await store.forgotten("5" * 32, "1.0", "d1", NOW)
+    assert (await Erasure(engine).forget("slack", "U2")).threads == 0
 
 
 async def test_a_thread_in_which_two_things_happen_at_once_is_to_be_read(store: FollowedSources) -> None:
