@@ -2534,6 +2534,15 @@ MUTATIONS = (
         ("tests/bot/cli/test_one_owner.py::test_it_stops_when_it_is_told_to",),
     ),
     Mutation(
+        "a collection is moved by the ids of its points, which a log that is gone through again finds again",
+        "retrieval/index/edge.py",
+        ('set_payload(ids, {"collection": into})', 'set_payload_by_filter(which, {"collection": into})'),
+        (
+            "tests/retrieval/index/test_index.py"
+            "::test_a_collection_that_was_moved_is_whole_where_the_flush_after_it_was_cut_short",
+        ),
+    ),
+    Mutation(
         "index: files that were deleted under it are no health",
         "retrieval/index/edge.py",
         ("            await self._run(self._require_still)\n", ""),

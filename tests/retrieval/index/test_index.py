@@ -656,6 +656,23 @@ async def test_moving_a_collection(index: Index) -> None:
     assert await index.count(see(collections=("old",))) == 0
 
 
+async def test_a_collection_that_was_moved_is_whole_where_the_flush_after_it_was_cut_short(tmp_path: Path) -> None:
+    """The engine flushes what filters go by before the payloads, and does again what its log has."""
+    index = await opened(tmp_path / "index")
+    await index.put([point("d", number, collection="old") for number in range(3)])
+    await index.close()
+    index = await opened(tmp_path / "index")
+    await index.move("old", "docs")
+    shutil.copytree(tmp_path / "index", tmp_path / "killed")
+    await index.close()
+    for flushed in (tmp_path / "index").glob("shard/segments/*/payload_index"):
+        shutil.copytree(flushed, tmp_path / "killed" / flushed.relative_to(tmp_path / "index"), dirs_exist_ok=True)
+    index = await opened(tmp_path / "killed")
+    found = await index.passages("d", range(3), see(collections=("docs",)))
+    assert [passage.collection for passage in found] == ["docs"] * 3
+    await index.close()
+
+
 async def test_a_copy_for_other_readers_takes_the_place_of_a_document_in_one_step(index: Index) -> None:
     private = "place:slack:T1:C1"
     await index.put([point("d", n, text=str(n), dense=[1.0, n / 100, 0, 0]) for n in range(40)] + [point("e")])
