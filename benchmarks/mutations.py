@@ -2075,9 +2075,18 @@ MUTATIONS = (
         ("tests/retrieval/test_disk.py::test_what_is_there_can_be_taken_back_and_forgotten_when_no_more_is_added",),
     ),
     Mutation(
+        "full disk: a home that cannot be written to is backed up",
+        "bot/store/inspection.py",
+        ('if _trouble(error) not in ("read_only", "full"):', "if True:"),
+        (
+            "tests/bot/operations/test_backup.py"
+            "::test_a_home_on_a_disk_that_takes_nothing_is_backed_up_onto_another",
+        ),
+    ),
+    Mutation(
         "full disk: a collection is moved with room for all",
         EDGE,
-        (" * _PAYLOAD\n", " * 0\n"),
+        (" * _PAYLOAD)\n", " * 0)\n"),
         ("tests/retrieval/test_disk.py::test_a_whole_collection_is_moved_only_with_room_for_all_of_it",),
     ),
     Mutation(

@@ -112,8 +112,8 @@ def obey(commands: Commands) -> NoReturn:
         status = INTERRUPTED
     except OSError as error:  # not EPIPE: where whoever read our output is gone Typer ends quietly
         output.drop_unprinted()
-        where = f": {error.filename}" if error.filename else ""
-        print(f"kotae: {os_reason(error).to(LANGUAGE)}{where}", file=sys.stderr)
+        of_file = f": {error.filename}" if error.filename else ""
+        print(f"kotae: {os_reason(error).to(LANGUAGE)}{of_file}", file=sys.stderr)
         status = FAILED
     except typer.Abort:  # of a question
         print(words("Stopped.", "中止しました。"), file=sys.stderr)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from retrieval.folder import OwnedError, own
 from retrieval.i18n import Language, Text
+from retrieval.types import QdrantConnectionError
 
 if TYPE_CHECKING:  # loaded where there is somebody to talk to
     import httpx
@@ -90,7 +91,7 @@ async def at_home(
     patience: float = PATIENCE_SECONDS,
 ) -> T:
     """Have it done by the process that owns `home`, or do it `alone`, which is given the lock of the home to close;
-    None where there is no such folder yet.
+    None where there is no such folder yet, or one that nobody can lock, as on a disk that is read-only.
 
     An owner that does not answer yet or any more is waited for, as `tell` is told, for `patience` seconds. Raises
     OwnerRefusedError then, QdrantConnectionError when the home cannot be used, and what the work raises.
@@ -119,7 +120,12 @@ async def at_home(
 
 
 def _lock(home: Path) -> int | None:
-    return own(home) if home.is_dir() else None
+    try:
+        return own(home) if home.is_dir() else None
+    except OwnedError:
+        raise
+    except QdrantConnectionError:
+        return None
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@ copy of an SQLite file while others write to it. Source: sqlite.org/backup.html,
 sqlite.org/pragma.html#pragma_integrity_check."""
 
 import os
+import shutil
 import sqlite3
 import time
 from contextlib import closing, suppress
@@ -172,9 +173,19 @@ def copy(file: Path, to: Path) -> None:
     """
     os.close(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
     source = sqlite3.connect(_uri(file, "ro"), uri=True, timeout=_BUSY_SECONDS)
-    with closing(source), closing(sqlite3.connect(to)) as target:
-        source.backup(target)
-        target.execute(_ONE_FILE).fetchone()
+    try:
+        with closing(source), closing(sqlite3.connect(to)) as target:
+            source.backup(target)
+    except sqlite3.OperationalError as error:
+        if _trouble(error) not in ("read_only", "full"):
+            raise
+        # SQLite cannot make its map of the log on a disk that takes nothing: then nobody has the database open either.
+        for end in ("", "-wal"):
+            if (part := Path(f"{file}{end}")).exists():
+                shutil.copyfile(part, f"{to}{end}")
+        if not whole(to):
+            raise
+    one_file(to)
 
 
 def one_file(file: Path) -> None:

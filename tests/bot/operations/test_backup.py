@@ -279,20 +279,32 @@ async def test_no_backup_without_anything(tmp_path: Path) -> None:
     assert not (tmp_path / "copy").exists() and not (tmp_path / "none").exists()
 
 
-@pytest.mark.parametrize("what", ["home", "copy"])
-async def test_a_full_disk_is_said_in_the_reader_s_language(tmp_path: Path, what: str) -> None:
-    await home(tmp_path / "made")
+async def test_a_full_disk_is_said_in_the_reader_s_language(tmp_path: Path) -> None:
+    settings = await home(tmp_path / "made")
     (tmp_path / "disk").mkdir()
     with small_disk(tmp_path / "disk", 4 * MIB) as disk:
-        here = disk.folder / "home" if what == "home" else tmp_path / "made"
-        if what == "home":
-            here.mkdir()
-            shutil.copy(tmp_path / "made" / "kotae.db", here)
         disk.leave(0)
         with pytest.raises(BackupError) as refused:
-            await back_up(at(here), (tmp_path if what == "home" else disk.folder) / "copy.tar.gz")
+            await back_up(settings, disk.folder / "copy.tar.gz")
         assert "No space left" in refused.value.text("en") and "空きがありません" in refused.value.text("ja")
         assert not [path for path in disk.folder.iterdir() if path.name.startswith(("copy", ".kotae"))]
+
+
+@pytest.mark.parametrize("disk_is", ["full", "read-only"])
+async def test_a_home_on_a_disk_that_takes_nothing_is_backed_up_onto_another(
+    tmp_path: Path, warm: Warm, disk_is: str
+) -> None:
+    made = await home(tmp_path / "made")
+    (tmp_path / "disk").mkdir()
+    with small_disk(tmp_path / "disk", 16 * MIB) as disk:
+        shutil.copytree(made.home, here := disk.folder / "home", ignore=shutil.ignore_patterns("vectors"))
+        if disk_is == "full":
+            disk.leave(0)
+        else:
+            disk.forbid_writing()
+        said = warm("backup", str(tmp_path / "copy.tar.gz"), home=here)
+        assert said.returncode == 0 and "Traceback" not in said.stderr
+    assert (await restored(tmp_path / "copy.tar.gz", tmp_path / "new")).documents == 3
 
 
 async def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:

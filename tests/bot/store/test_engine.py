@@ -580,10 +580,11 @@ async def test_a_database_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"), [({"username": "nobody"}, "does not let in the user"), ({"database": "none"}, "has no database")]
+    ("user", "name", "said"), [("nobody", None, "does not let in the user"), (None, "none", "has no database")]
 )
-async def test_a_server_that_refuses_says_why(server_url: str, other: dict[str, str], said: str) -> None:
-    async with opened(make_url(server_url).set(**other).render_as_string(hide_password=False)) as engine:
+async def test_a_server_that_refuses_says_why(server_url: str, user: str | None, name: str | None, said: str) -> None:
+    address = make_url(server_url).set(username=user, database=name)
+    async with opened(address.render_as_string(hide_password=False)) as engine:
         with pytest.raises(StoreError, match=said):
             await rows(engine, select(1))
 
