@@ -232,7 +232,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Processes: a merge is written down before it is carried out",
         "bot/store/collections.py",
-        ("            await db.execute(moves.insert().values(source=source, into=into))\n", ""),
+        ("            db.execute(moves.insert().values(source=source, into=into))\n", ""),
         (f"{TESTS}::test_a_merge_that_a_dead_process_began_is_finished",),
     ),
     (

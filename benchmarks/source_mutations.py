@@ -158,7 +158,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: what is followed into a collection goes where that goes",
         "bot/store/collections.py",
-        ("await db.execute(update(followed).where(followed.c.collection == source).values(collection=into))", "pass"),
+        ("db.execute(update(followed).where(followed.c.collection == source).values(collection=into))", "pass"),
         (f"{TESTS}::test_documents_whose_collection_is_renamed_or_merged_are_their_source_s_there",),
     ),
     (
