@@ -156,6 +156,12 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (f"{TESTS}::test_an_address_that_has_changed_is_the_document_s_without_a_new_version",),
     ),
     (
+        "Sources: what was paused while it was synced stays so",
+        "bot/store/followed.py",
+        ('followed.c.state != "paused")', "literal(True))"),
+        ("tests/bot/store/test_followed.py::test_what_was_paused_meanwhile_stays_paused_whatever_a_sync_has_found",),
+    ),
+    (
         "Sources: what is followed into a collection goes where that goes",
         "bot/store/collections.py",
         ("db.execute(update(followed).where(followed.c.collection == source).values(collection=into))", "pass"),

@@ -95,12 +95,14 @@ class FollowedSources(Store):
 
     async def leave(self, id: str, *, owner: str, seen: datetime | None = None, **values: Any) -> None:
         """Give it back, with what has become of it (`FollowedSource`'s fields). `seen`: when it was due; if somebody
-        has wanted another look since, that holds."""
+        has wanted another look since, that holds; so does a pause."""
         if "trouble" in values:
             values["trouble"] = _said(values["trouble"])
-        for name in ("due_at", "cursor") if seen is not None else ():
+        as_before = dict.fromkeys(("due_at", "cursor") if seen is not None else (), followed.c.due_at == seen)
+        as_before |= dict.fromkeys(values.keys() & {"state", "gone"}, followed.c.state != "paused")
+        for name, unchanged in as_before.items():
             column = followed.c[name]
-            values[name] = case((followed.c.due_at == seen, literal(values[name], column.type)), else_=column)
+            values[name] = case((unchanged, literal(values[name], column.type)), else_=column)
         given = update(followed).where(followed.c.id == id, followed.c.owner == owner)
         await execute(self._engine, given.values(**values, owner=None, lease_until=None))
 

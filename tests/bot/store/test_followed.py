@@ -2,6 +2,7 @@
 
 from asyncio import gather
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -37,6 +38,18 @@ async def test_a_thread_that_was_being_read_is_silenced_whether_it_was_noted_bef
     await store.forgotten(source, ref, "d1", NOW)
     assert await store.silenced() == []
     assert (await store.pages(source))[ref] == FollowedPage("", due_at=NOW)
+
+
+@pytest.mark.parametrize("found", [{"state": "asks", "gone": 12}, {"state": "on", "gone": 0}])
+async def test_what_was_paused_meanwhile_stays_paused_whatever_a_sync_has_found(
+    store: FollowedSources, found: dict[str, Any]
+) -> None:
+    """Another process was not heard, or was heard when the sync was over."""
+    id = "5" * 32
+    assert await store.claim(id, owner="one", now=NOW, until=LATER)
+    await store.turn(id, "paused", due_at=LATER, trace=AuditRecord(ANN, "source pause", "talk", "paused"))
+    await store.leave(id, owner="one", seen=NOW, cursor="seen", due_at=LATER, **found)
+    assert [(one.state, one.gone) for one in await store.listed()] == [("paused", 0)]
 
 
 async def test_an_erasure_that_was_cut_off_finds_the_threads_it_has_left(
