@@ -1169,7 +1169,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "Sources: what changes during a look is looked at again",
         "bot/store/followed.py",
-        ('for name in ("due_at", "cursor") if seen is not None else ():', "for name in ():"),
+        ('dict.fromkeys(("due_at", "cursor") if seen is not None else (), ', "dict.fromkeys((), "),
         (f"{TESTS}::test_what_changes_during_a_look_is_looked_at_again",),
     ),
     (
