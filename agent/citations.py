@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from agent.segmentation import parser
@@ -33,6 +34,8 @@ _ROUND = re.compile(
     r"(?=(?:[(（]\d{1,2}[)）]){0,4}(?:[.!?]?(?:[ \t]*$|(?<=[.!?])[ \t])|[。！？]))",
     re.MULTILINE,
 )
+_HASHED = re.compile(r"[\[(（【](#\d{1,2}(?:[,、，]\s*#\d{1,2})*)[\])）】](?!\()")  # [#1], (#1, #2)
+_BETWEEN = re.compile(r"\s*[,、，;；]\s*")  # of "[1], [2]"
 _SPOKEN = re.compile(  # "According to Result 1, …"
     r"(?<=according to )result (?P<a>\d{1,2})\b|(?<=based on )result (?P<b>\d{1,2})\b"
     r"|(?:検索)?結果 ?(?P<c>\d{1,2})(?=によ[るれ])",
@@ -118,13 +121,17 @@ def marks(text: str) -> list[re.Match[str]]:
 
 
 def with_square_marks(text: str) -> str:
-    """`text` with `(1)` at the ends of its sentences as `[1]`, where it cites in no other form, and with the numbers of
-    results that it speaks of; code is untouched."""
+    """`text` with `[#1]`, and `(1)` at the ends of its sentences, as `[1]`, where it cites in no other form, and with
+    the numbers of results that it speaks of; nothing stands between citations in a row. Code is untouched."""
     other = any(marks(part) for fenced, part in fences(text) if not fenced)
 
     def squared(part: str) -> str:
         part = _SPOKEN.sub(lambda said: f"[{said['a'] or said['b'] or said['c']}]", _BEGUN.sub("", part))
-        return part if other else _ROUND.sub(r" [\1]", part)
+        if not other:
+            part = _ROUND.sub(r" [\1]", _HASHED.sub(lambda hashed: f"[{hashed[1].replace('#', '')}]", part))
+        found = marks(part)
+        gaps = [(one.end(), two.end() - len(two.group().lstrip())) for one, two in pairwise(found)]
+        return _cut(part, [(a, b) for a, b in gaps if _BETWEEN.fullmatch(part, a, b)])
 
     return "".join(part if fenced else squared(part) for fenced, part in fences(text))
 

@@ -5,9 +5,9 @@ A planted passage may make a model write a link or an image that carries what it
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from agent.citations import fences, marks
+from agent.citations import fences, mark_numbers, marks
 from retrieval.i18n import Language, Text
 
 GAP = "\ue000"  # for `scrubbed`: where an address was taken out, until `filled` says so
@@ -88,13 +88,15 @@ def addresses(text: str) -> set[str]:
     return found - {""}
 
 
-def scrubbed(text: str, allowed: Iterable[str], *, gap: str = "") -> str:
+def scrubbed(text: str, allowed: Iterable[str], *, cited: Collection[int] = (), gap: str = "") -> str:
     """`text` with every address that is not one of `allowed` taken out: of a link its words stay, of an image its
-    description; `gap` is left where an address stood in the text itself. In code blocks the addresses go too; those of
-    this machine and of examples stay there."""
+    description; `gap` is left where an address stood in the text itself. A link whose words are a citation of one of
+    `cited` is that citation. In code blocks the addresses go too; those of this machine and of examples stay there."""
     permitted = frozenset(allowed)
     text = visible(text)
-    pieces = [_code(piece, permitted) if fenced else _prose(piece, permitted, gap) for fenced, piece in fences(text)]
+    pieces = (
+        _code(piece, permitted) if fenced else _prose(piece, permitted, cited, gap) for fenced, piece in fences(text)
+    )
     return "".join(pieces).strip()
 
 
@@ -107,7 +109,7 @@ def _target(shown: str) -> str:
     return shown.strip().split(maxsplit=1)[0].strip("<>") if shown.strip() else ""
 
 
-def _prose(text: str, allowed: frozenset[str], gap: str) -> str:
+def _prose(text: str, allowed: frozenset[str], cited: Collection[int], gap: str) -> str:
     definitions: dict[str, str] = {}
 
     def define(match: re.Match[str]) -> str:
@@ -129,9 +131,10 @@ def _prose(text: str, allowed: frozenset[str], gap: str) -> str:
             stays(_INLINE.match(text, match.start())) or not _ADDRESS.search(_folded(match[3]))
         ):
             return match.group()
-        if not match[1] and target in allowed and target:
+        mark = next(iter(marks(f"[{words}]")), None)
+        if not match[1] and target in allowed and target and not (mark and {*mark_numbers(mark)} & {*cited}):
             return f"[{_bare(words, allowed) or target}]({target})"
-        return f"[{words}]" if marks(f"[{words}]") else words
+        return f"[{words}]" if mark else words
 
     def reference(match: re.Match[str]) -> str:
         if _CITED.fullmatch(match[2]) and _CITED.fullmatch(match[3] or "1"):

@@ -112,11 +112,11 @@ def check(
     evidence = {n: Evidence(hit, (context or {}).get(n, ())) for n, hit in hits.items()}
     linked = bool(addresses(text))
     retrieved = {address for each in evidence.values() for address in each.addresses} if linked else ()
-    text = scrubbed(text, retrieved, gap=GAP)
+    text = scrubbed(text, retrieved, cited=evidence, gap=GAP)
     found = lines(text)
     checker = _Checker(evidence, question, language, verdicts or {})
     claims = [read(line, sentence) for line in found for sentence in line.sentences]
-    cites = own_citations(claims, evidence)
+    cites = (_linked(claims, evidence) if linked else {}) | own_citations(claims, evidence)
     for at, claim in enumerate(claims):
         if claim.kind != "glue":
             inherited = {} if at in cites else inherited_citations(claims, at, cites)
@@ -163,6 +163,18 @@ def own_citations(claims: Sequence[Claim], known: Collection[int]) -> dict[int, 
     """Of the sentences that cite any of these passages: their places, in order, and which they cite."""
     cited = {at: tuple(n for n in claim.sentence.cited if n in known) for at, claim in enumerate(claims)}
     return {at: own for at, own in cited.items() if own}
+
+
+def _linked(claims: Sequence[Claim], evidence: Mapping[int, Evidence]) -> dict[int, tuple[int, ...]]:
+    """Of the sentences that link to a page: their places, and those of its passages that share most words with each.
+    Models that have been taught to search the web cite so."""
+    found: dict[int, tuple[int, ...]] = {}
+    for at, claim in enumerate(claims):
+        there = addresses(claim.sentence.raw)
+        shares = {n: each.share(claim) for n, each in evidence.items() if each.hit.passage.url in there}
+        if shares:
+            found[at] = tuple(n for n, share in shares.items() if share == max(shares.values()))
+    return found
 
 
 def inherited_citations(

@@ -9,6 +9,7 @@ from agent.citations import Line, Sentence
 from agent.grounding.entities import Name, content, names
 from agent.grounding.quantities import Fact, facts, squeeze
 from agent.grounding.vocabulary import pattern
+from agent.segmentation import clean
 from retrieval.i18n import Language
 from retrieval.text import language_of
 
@@ -60,7 +61,7 @@ def pairs(text: str) -> frozenset[str]:
 
 
 def read(line: Line, sentence: Sentence) -> Claim:
-    plain = sentence.plain
+    plain = clean(sentence.plain) if "](" in sentence.plain else sentence.plain  # of a link its words
     claim = Claim(line, sentence)
     claim.language = language_of(plain)
     claim.facts, claim.names, claim.words = facts(plain), names(plain), content(plain)

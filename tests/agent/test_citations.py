@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.citations import mark_numbers, marks, without_marks
+from agent.citations import mark_numbers, marks, with_square_marks, without_marks
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,17 @@ def test_sources_in_round_brackets_are_cited(text: str, cited: list[int]) -> Non
 def test_a_number_of_something_else_is_no_citation_and_costs_no_time(text: str) -> None:
     assert marks(text) == []
     assert without_marks(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`[1], [2]` are its fields. [1]",
+        "```\nf[1], f[2] (#1)\n```",
+        "Mended in [#12]. [1]",
+        "変更は（#12）にあります。[1]",
+        "Ticket [#1](https://tracker.example/1) is open.",
+    ],
+)
+def test_what_is_code_or_a_ticket_stays_as_it_is(text: str) -> None:
+    assert with_square_marks(text) == text

@@ -167,6 +167,48 @@ def test_a_citation_in_any_form_becomes_n(written: str, shown: str) -> None:
     assert checked(written, REFUNDS, HENKIN).text == shown
 
 
+WIKI = "https://wiki.corp.example/handbook/2024/refunds-7"
+WIKI_JA = "https://wiki.corp.example/返金"
+PAGES = {
+    1: hit("Refunds take 30 days after the goods arrive.", "refunds.md", title="Refunds", url=WIKI),
+    2: hit("Gift cards are never refunded.", "refunds.md", chunk=1, title="Refunds", url=WIKI),
+    3: hit("返金は商品の到着から30日以内に行います。", "henkin.md", title="返金", url=WIKI_JA),
+    4: hit("The VPN token is renewed every 90 days.", "vpn.md"),
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "cited"),
+    [
+        ("Refunds take 30 days after the goods arrive [1]({}).", "Refunds take 30 days after the goods arrive [1].", (1,)),
+        ("Refunds take 30 days after the goods arrive [[1]]({}).", "Refunds take 30 days after the goods arrive [1].", (1,)),
+        (  # as models cite that have been taught to search the web
+            "Refunds take 30 days after the goods arrive ([Refunds]({})). Gift cards are never refunded ([Refunds]({})).",
+            "Refunds take 30 days after the goods arrive ([Refunds]({})). [1]"
+            " Gift cards are never refunded ([Refunds]({})). [2]",
+            (1, 2),
+        ),
+        ("Refunds take 30 days after the goods arrive ({}).", "Refunds take 30 days after the goods arrive ({}). [1]", (1,)),
+        ("Refunds take 45 days after the goods arrive ([Refunds]({})).", "", ()),
+        ("返金は到着から30日以内です [3]({})。", "返金は到着から30日以内です [1]。", (3,)),
+        ("返金は到着から30日以内です（[返金]({})）。", "返金は到着から30日以内です（[返金]({})）。[1]", (3,)),
+    ],
+)  # fmt: skip
+def test_a_link_to_a_page_cites_the_page(written: str, shown: str, cited: tuple[int, ...]) -> None:
+    language = language_of(written)
+    address = WIKI_JA if language == "ja" else WIKI
+    result = check(written.replace("{}", address), PAGES, language)
+    assert (result.text, result.cited) == (shown.replace("{}", address), cited)
+    assert result.marked == ()
+
+
+def test_a_link_with_a_number_for_its_words_that_no_passage_has_stays_a_link() -> None:
+    page = hit(f"Ticket [42]({WIKI}) says that refunds take 30 days.", "tickets.md")
+    assert checked(f"Ticket [42]({WIKI}) says so: refunds take 30 days. [1]", page).text.startswith(
+        f"Ticket [42]({WIKI})"
+    )
+
+
 def test_citations_are_numbered_in_order_of_appearance_and_listed_once() -> None:
     result = checked(
         "MTU は 1400 です。[3]返金は30日です。[2]有給は年20日です。[1]MTUは1400です。[3]", YUKYU, HENKIN, VPN_JA
