@@ -152,10 +152,10 @@ def without_middle(question: str, limit: int) -> str:
     return f"{question[:head]} … {question[head + 3 - limit :]}"
 
 
-def bounded(messages: Sequence[Message]) -> list[Message]:
-    """The conversation with tool results left out whole, as far as they are over the bound: the oldest first, of those
-    that came together the least relevant first. The best of the newest always stays; if it is too long by itself, as
-    many of its passages as fit. The model is told what is missing.
+def bounded(messages: Sequence[Message], most: int = RESULTS_CHARACTERS) -> list[Message]:
+    """The conversation with tool results left out whole, as far as they have more than `most` characters: the oldest
+    first, of those that came together the least relevant first. The best of the newest always stays; if it is too long
+    by itself, as many of its passages as fit. The model is told what is missing.
 
     Only what a tool has said is ever changed, never what the model has: that goes back as it came (signatures).
     Source: reliability.md R25.
@@ -168,17 +168,22 @@ def bounded(messages: Sequence[Message]) -> list[Message]:
         for n, (_, result) in enumerate(message.results)
     ]
     results.sort(key=_worth)
-    size = sum(len(each.result.content) for each in results)
+    size = characters_of_results(messages)
     for at, n, result in results:
-        if size <= RESULTS_CHARACTERS:
+        if size <= most:
             break
         last = (at, n) == results[-1][:2]
-        room = RESULTS_CHARACTERS - (size - len(result.content))
+        room = most - (size - len(result.content))
         short = _shortened(result, room) if last else replace(result, content=_left_out(result.numbers))
         if len(short.content) < len(result.content):
             kept[at] = _with(kept[at], n, short)
             size -= len(result.content) - len(short.content)
     return kept
+
+
+def characters_of_results(messages: Sequence[Message]) -> int:
+    results = (result for message in messages if isinstance(message, ToolMessage) for _, result in message.results)
+    return sum(len(result.content) for result in results)
 
 
 class _Placed(NamedTuple):

@@ -14,9 +14,11 @@ from agent.citations import mark_numbers, marks, with_names, with_square_marks, 
 from agent.conversation import (
     LANGUAGES,
     REPEATED_CHARACTERS,
+    RESULTS_CHARACTERS,
     Ask,
     asked,
     bounded,
+    characters_of_results,
     echoes_instructions,
     instructions,
     narrowed,
@@ -55,6 +57,7 @@ from agent.models.base import (
     ModelBlocked,
     ModelError,
     ModelMessage,
+    ModelOverlong,
     ModelProtocolError,
     ModelUnavailable,
     SystemMessage,
@@ -92,6 +95,7 @@ Work = Callable[[float | None, float | None], Awaitable[None]]
 Raises `ModelError`."""
 
 FINAL_SECONDS = 10.0  # kept free before the deadline, to write an answer from what is known
+LEAST_RESULTS = 500  # characters of what was found, without which a model need not be asked
 LAST_SECONDS = 3.0  # of those, kept free for the fall-back
 AFTERWARDS = 3  # calls that follow the work on a draft: one to write it, one to review it, one to judge its claims
 NAME = 60  # characters of a document's name in a step, or of a tool's that is none
@@ -156,6 +160,7 @@ class Run:
     def _take_on(self, model: ChatModel) -> None:
         self.model = model
         self.runner = ToolRunner(self.tools, self.ask.language)
+        self._room = RESULTS_CHARACTERS  # of what was found, in each call
         self.begin()
 
     def begin(self) -> None:
@@ -229,10 +234,21 @@ class Run:
         heard: Heard | None = None,
         **options: Any,
     ) -> ModelMessage:
-        """One reply, its thoughts among the turn's steps and its cost the turn's. `options`: see `speak`."""
-        said = await speak(model or self.model, bounded(messages), heard=heard or self._think, until=until, **options)
-        self._cost += said.cost
-        return said
+        """One reply, its thoughts among the turn's steps and its cost the turn's. `options`: see `speak`. A model that
+        cannot read all that was found is given half of it, and half of that, for the rest of the turn."""
+        while True:
+            kept = bounded(messages, self._room)
+            try:
+                said = await speak(model or self.model, kept, heard=heard or self._think, until=until, **options)
+            except ModelOverlong:
+                room = min(self._room, characters_of_results(kept)) // 2
+                if room < LEAST_RESULTS:
+                    raise
+                log.warning("what was found is more than the model can read; it is given %d characters of it", room)
+                self._room = room
+                continue
+            self._cost += said.cost
+            return said
 
     def _think(self, thought: str) -> None:
         if not (thought.startswith("{") or echoes_instructions(thought)):  # a form that came as thinking
@@ -281,7 +297,7 @@ class Run:
     async def act(self, message: ModelMessage, until: float | None) -> None:
         """Make the calls of `message`; it and their results are part of the conversation then. Raises TimeoutError at
         `until`, when it has what was found by then."""
-        self.findings.shown, self.findings.until = told(bounded(self.messages)), until
+        self.findings.shown, self.findings.until = told(bounded(self.messages, self._room)), until
         known = [named(self.tools, call.name) for call in message.calls]
         names = [tool.name if tool else _name(call.name, NAME) for tool, call in zip(known, message.calls, strict=True)]
         for call, name in zip(message.calls, names, strict=True):

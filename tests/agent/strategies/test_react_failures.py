@@ -13,6 +13,7 @@ from agent.models.base import (
     ModelBusy,
     ModelError,
     ModelMessage,
+    ModelOverlong,
     ModelProtocolError,
     ModelUnavailable,
     ToolCall,
@@ -64,6 +65,40 @@ async def test_the_fallback_goes_on_with_what_is_known_and_says_so(failure: Mode
         model.conversations[1][-1],
     )
     assert len(search.asked) == 1
+
+
+LONG = [
+    hit(f"Refunds take {n}0 days in shop {n}. {'All of this is so long. ' * 60}", f"shop-{n}.md") for n in range(1, 5)
+]
+
+
+async def test_a_model_that_cannot_read_all_that_was_found_is_given_less_of_it() -> None:
+    overlong = ModelOverlong("400 the request exceeds the available context size")
+    answer = Reply(text="In shop 1 refunds take 10 days. [1]")
+    model = ScriptedModel(look("refund"), overlong, overlong, answer, KEEP)
+    fallback = ScriptedModel(name="extractive")
+    said = answer_of(await events(model, "How long do refunds take in shop 1?", Searches(*LONG), fallback=fallback))
+    assert (said.text, said.model, said.unsure) == ("In shop 1 refunds take 10 days. [1]", "scripted", False)
+    assert model.finished
+    whole, half, quarter = (sum(map(len, results(model, at))) for at in (1, 2, 3))
+    assert half <= whole / 2 and quarter <= whole / 4
+    assert results(model, 3)[0].startswith("Result 1 (Score")  # the best
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("How long do refunds take?", "the question with what was found for it is longer than it can read"),
+        ("返金は何日かかりますか？", "質問と検索結果が言語モデルの読める長さを超えた"),
+    ],
+)
+async def test_a_model_that_can_read_next_to_nothing_is_not_asked_for_ever(question: str, reason: str) -> None:
+    overlong = ModelOverlong("400 context_length_exceeded")
+    fallback = ScriptedModel(Reply(text="“Refunds take 30 days.” [1]"), KEEP, name="extractive")
+    model = ScriptedModel(look("refund"), *[overlong] * 3)
+    said = answer_of(await events(model, question, Searches(*LONG), fallback=fallback))
+    assert reason in said.text and said.model == "extractive"
+    assert model.finished
 
 
 async def test_the_notice_is_in_japanese_for_a_japanese_question() -> None:
