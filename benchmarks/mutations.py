@@ -1131,6 +1131,12 @@ MUTATIONS = (
     ),
     # what an answer may hold
     Mutation(
+        "a model that cannot read all that was found is given less of it",
+        "agent/run.py",
+        ("                if room < LEAST_RESULTS:\n", "                if True:\n"),
+        ("tests/agent/strategies/test_react_failures.py",),
+    ),
+    Mutation(
         "citation check: numbers",
         "agent/grounding/check.py",
         ("            if wrong:\n", "            if False:\n"),
@@ -1153,6 +1159,24 @@ MUTATIONS = (
         "agent/grounding/check.py",
         ("    if removed:\n        written +=", "    if False:\n        written +="),
         ("tests/agent/grounding/test_answers.py",),
+    ),
+    Mutation(
+        "citation check: a link to a page cites the page",
+        "agent/grounding/check.py",
+        ("(_linked(claims, evidence) if linked else {})", "{}"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: the passages of a page that say most of a sentence",
+        "agent/grounding/check.py",
+        (" if share == max(shares.values()))", ")"),
+        ("tests/agent/grounding/test_check.py",),
+    ),
+    Mutation(
+        "citation check: a link whose words are a citation is one",
+        "agent/links.py",
+        (" and not (mark and {*mark_numbers(mark)} & {*cited})", ""),
+        ("tests/agent/grounding/test_check.py",),
     ),
     Mutation(
         "citation check: computed figures",
