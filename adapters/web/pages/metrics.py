@@ -38,6 +38,12 @@ _ONCE = Text(
     ja="質問ごとに結果は 1 つです。未解決は、情報なし・確信度の低い回答・👎 の報告のいずれかで、1 つの質問を 1 "
     "件と数えます。言語モデルを使わない場合、確信度の低い回答は、{n} 人が同じことを尋ねたときに未解決になります。",
 )
+_OWN = {  # channels of ours beside the rooms: `kotae chat`, `kotae ask`, POST /chat, /mcp
+    "terminal": Text(en="Terminal", ja="ターミナル"),
+    "pipe": Text(en="Terminal (single questions)", ja="ターミナル（単発の質問）"),
+    "http": Text(en="HTTP API", ja="HTTP API"),
+    "mcp": Text(en="Coding assistants (MCP)", ja="コーディングアシスタント（MCP）"),
+}
 _ASKED, _ANSWERED = Text(en="Questions", ja="質問"), Text(en="Answered", ja="回答済み")
 _OTHERWISE = Text(en="declined or outage", ja="対象外・障害")
 _MISSED = Text(en="Misses", ja="未解決")
@@ -224,7 +230,8 @@ def _counted(outcomes: Mapping[str, int]) -> list[int]:
 def _place(place: Place, language: Language) -> str:
     if place.platform == PLATFORM:
         return next((room.name.to(language) for room in ROOMS if room.id == place.channel), place.channel)
-    return f"{place.platform}: {place.channel}"
+    own = _OWN.get(place.channel) if place.workspace == "local" else None
+    return own.to(language) if own else f"{place.platform}: {place.channel}"
 
 
 def _box(title: Text, language: Language) -> ui.element:

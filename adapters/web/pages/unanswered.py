@@ -47,6 +47,7 @@ _WEEKS = Text(en="Weeks begin on Monday in {zone}.", ja="各週は月曜日か�
 _ASKED, _MISSED = Text(en="asked", ja="質問"), Text(en="missed", ja="未解決")
 _CLOSED = Text(en="closed since", ja="その後解決")
 _COUNT = Text(en="times asked: {n}, people: {people}", ja="{n} 回、{people} 人")
+_TOGETHER = Text(en="The {n} questions", ja="{n} 件の質問")
 _WHERE = Text(en="searched in: {names}", ja="検索先: {names}")
 _NOWHERE = Text(en="no search", ja="検索なし")
 _BEST = Text(en="best relevance {best:.2f}", ja="最高関連度 {best:.2f}")
@@ -204,7 +205,7 @@ class _List:
             details += [f"{REASONS[reason].to(language)} {count}" for reason, count in group.group.reasons]
             ui.label(" · ".join(details)).classes("kotae-quiet")
             if len(group.questions) > 1:
-                with ui.expansion(f"{len(group.questions)}").classes("kotae-source"):
+                with ui.expansion(_TOGETHER.to(language, n=len(group.questions))).classes("kotae-source"):
                     for question in group.questions:
                         self._question(question)
             else:

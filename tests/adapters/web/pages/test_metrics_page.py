@@ -2,11 +2,16 @@
 
 from datetime import UTC, datetime
 
+from adapters.terminal.channel import AUDIENCE, AUTHOR, PASSING
+from adapters.terminal.channel import PLACE as TERMINAL
+from adapters.web.api.routes import PLACE as HTTP
 from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.visitor import Site
 from agent.events import Cost
 from bot.records import RoomMessage
+from bot.programs.programs import PLACE as MCP
 from bot.store.usage import Usage
+from bot.types import Incoming
 from tests.adapters.acting import until
 from tests.adapters.web.pages.conftest import Visit
 from tests.adapters.web.pages.waiting import sees
@@ -57,3 +62,18 @@ async def test_each_question_is_one_outcome_and_at_most_one_miss(visit: Visit, s
         "有料モデルのトークン数です。",
     ):
         await sees(user, text)
+
+
+async def test_what_was_asked_elsewhere_stands_under_words_and_not_under_our_names(visit: Visit, site: Site) -> None:
+    for place in (TERMINAL, PASSING, HTTP, MCP):
+        message = Incoming(place, "thread", place.channel, AUTHOR, "1 + 1?", AUDIENCE)
+        assert [event async for event in site.app.bot.turns.reply(message)]
+    user = visit("ben")
+    await user.open("/app/metrics")
+    for name in ("Terminal", "Terminal (single questions)", "HTTP API", "Coding assistants (MCP)"):
+        await sees(user, name)
+    user = visit("ben", "ja")
+    await user.open("/app/metrics")
+    for name in ("ターミナル", "ターミナル（単発の質問）", "HTTP API", "コーディングアシスタント（MCP）"):
+        await sees(user, name)
+    await user.should_not_see("api: http")

@@ -65,6 +65,15 @@ async def test_a_miss_is_answered_here_and_its_asker_told(visit: Visit, site: Si
     assert any("250 krónur" in one.text for one in thread if one.kind == "answer")
 
 
+async def test_the_questions_of_a_group_stand_under_words(visit: Visit, site: Site) -> None:
+    await asked(site, OPEN)
+    await asked(site, OPEN, member=1)
+    for language, name in (("en", "The 2 questions"), ("ja", "2 件の質問")):
+        user = visit("aki", language=language)
+        await user.open("/app/unanswered")
+        await user.should_see(kind=ui.expansion, content=name)
+
+
 async def test_what_was_asked_in_private_is_a_number_for_others(visit: Visit, site: Site) -> None:
     await asked(site, SECRET, room=1)
     ben = visit("ben")
