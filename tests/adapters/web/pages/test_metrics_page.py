@@ -8,8 +8,8 @@ from adapters.web.api.routes import PLACE as HTTP
 from adapters.web.channel.rooms import MEMBERS, ROOMS
 from adapters.web.visitor import Site
 from agent.events import Cost
-from bot.records import RoomMessage
 from bot.programs.programs import PLACE as MCP
+from bot.records import RoomMessage
 from bot.store.usage import Usage
 from bot.types import Incoming
 from tests.adapters.acting import until
