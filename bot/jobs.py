@@ -76,13 +76,22 @@ class Background:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def start(self, job: BackgroundJob, work: Callable[[BackgroundJob], Awaitable[None]]) -> BackgroundJob:
-        self._jobs[job.id] = job
-        for old in [one for one in self.of(job.owner) if one.over][KEPT - 1 :]:
-            del self._jobs[old.id]
+        self._remember(job)
         task = asyncio.create_task(self._run(job, work), name=f"{job.kind}-{job.id}")
         self._tasks[job.id] = task
         task.add_done_callback(lambda _: self._ended(job))
         return job
+
+    def refuse(self, job: BackgroundJob, why: str) -> BackgroundJob:
+        """It is not begun, and stands among the others with the reason."""
+        job.state, job.problem = "failed", why
+        self._remember(job)
+        return job
+
+    def _remember(self, job: BackgroundJob) -> None:
+        self._jobs[job.id] = job
+        for old in [one for one in self.of(job.owner) if one.over][KEPT - 1 :]:
+            del self._jobs[old.id]
 
     def of(self, owner: str) -> list[BackgroundJob]:
         """The latest first."""

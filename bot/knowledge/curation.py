@@ -24,7 +24,7 @@ from retrieval.i18n import Language, Text
 from retrieval.loaders.sanitize import clean_name
 from retrieval.types import EVERYONE, TEAM, CollectionInfo, QAPair, RAGToolError, Readers
 
-FILES = 25  # of one person that wait to be read
+FILES = 100  # of one person that wait to be read
 
 _EDITORS = Text(en="Only an editor can do this.", ja="この操作ができるのは編集者だけです。")
 _NOT_YOURS = Text(
@@ -231,13 +231,15 @@ class Curation:
     def add(
         self, person: Curator, name: str, read: Callable[[], Awaitable[bytes]], *, collection: str, scope: str
     ) -> BackgroundJob:
-        """Read a file and show it; `read` is asked for its bytes when its turn has come."""
+        """Read a file and show it; `read` is asked for its bytes when its turn has come. A file too many is a job that
+        has failed, so that its name stands with the others'."""
         if scope not in self.scopes(person):
             raise NotAllowedError(_NOT_THERE)
+        name, language = clean_name(name), person.language
+        begun = BackgroundJob(person.actor.full_id, "add", name, 1, language)
         waiting = sum(job.kind == "add" and not job.over for job in self.jobs(person))
         if waiting >= FILES:
-            raise RAGToolError(_FULL, n=waiting)
-        name, language = clean_name(name), person.language
+            return self._work.refuse(begun, _FULL.to(language, n=waiting))
 
         async def work(job: BackgroundJob) -> None:
             data = await read()
@@ -247,7 +249,7 @@ class Curation:
             what = f"{collection}/{verdict.name} ({scope}) sha256:{hashlib.sha256(data).hexdigest()}"
             await self._note(person, "ingest", what, f"{verdict.status} {verdict.reason}".strip())
 
-        return self._work.start(BackgroundJob(person.actor.full_id, "add", name, 1, language), work)
+        return self._work.start(begun, work)
 
     def reindex(self, person: Curator, rows: Sequence[DocumentRow], name: str) -> BackgroundJob:
         """Cut and embed documents anew, one after the other, each shown in one step. `name`: of the whole, for people.

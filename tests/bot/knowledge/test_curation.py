@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,16 +161,20 @@ async def test_work_goes_on_is_told_of_and_can_be_stopped(curating: Curation, li
         return OLD.encode()
 
     waiting = [curating.add(MEMBER, f"{n}.md", waits, collection="docs", scope=TEAM) for n in range(FILES)]
-    with pytest.raises(RAGToolError, match=str(FILES)):
-        give(curating, MEMBER, "one too many.md")
+    for language, reason in (("en", f"already have {FILES} files"), ("ja", f"すでに {FILES} 件")):
+        member = replace(MEMBER, language=language)
+        refused = curating.add(member, "one too many.md", waits, collection="docs", scope=TEAM)
+        assert (refused.state, refused.name, refused.over) == ("failed", "one too many.md", True)
+        assert reason in refused.problem and curating.jobs(MEMBER)[0] is refused
     assert curating.jobs(OTHER) == []
     curating.stop(OTHER, waiting[0].id)  # is not theirs
-    curating.stop(MEMBER, waiting[1].id)
+    for job in (waiting[1], *waiting[4:]):
+        curating.stop(MEMBER, job.id)
     go.set()
     done = [await ended(job) for job in waiting]
-    assert [job.state for job in done] == ["done", "stopped", *["done"] * (FILES - 2)]
+    assert [job.state for job in done] == ["done", "stopped", "done", "done", *["stopped"] * (FILES - 4)]
     rows = await library.knowledge.documents(MEMBER.readers)
-    assert len(rows) == FILES - 1 and waiting[0].share == 1.0
+    assert len(rows) == 3 and waiting[0].share == 1.0
 
     (library.folder / rows[0].markdown[:2] / f"{rows[0].markdown}.md").unlink()  # all share it
     again = await ended(curating.reindex(EDITOR, rows[:3], "docs"))

@@ -18,6 +18,7 @@ from adapters.web.pages.shared.components import in_document
 from adapters.web.pages.shared.curators import person
 from adapters.web.visitor import Site, Visitor
 from bot.access import scope_of
+from bot.knowledge.curation import FILES
 from bot.records import DocumentRow
 from bot.store.audit import Audit
 from bot.types import Upload
@@ -224,6 +225,28 @@ async def test_files_and_a_text_go_in_with_a_verdict_each(visit: Visit, site: Si
         return await document(site, "harbour.md") is not None
 
     await until(there)
+
+
+class Endless(SmallFileUpload):
+    """A file that is never read to its end."""
+
+    async def read(self) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+
+async def test_of_more_files_than_can_wait_each_is_named(visit: Visit, site: Site) -> None:
+    for member, language, reason in (("aki", "ja", f"すでに {FILES} 件"), ("ben", "en", f"already have {FILES} files")):
+        user = visit(member, language)
+        await user.open("/app/documents")
+        await sees(user, "ja/onboarding.md")
+        upload = next(iter(user.find(ui.upload).elements))
+        with user:
+            await upload.handle_uploads([Endless(f"{n}.md", "", b"") for n in range(1, FILES + 3)])
+        for n in (FILES + 1, FILES + 2):
+            await sees(user, f"⚠️ {n}.md: ")
+        await sees(user, reason)
+        assert not user.notify.messages
 
 
 # -- out, and for others --------------------------------------------------------------------------------------------
