@@ -503,7 +503,8 @@ def _said(what: Text, name: Text | str, place: Place) -> AskReply:
 
 def _called(to: Recipient) -> Text:
     """The name in a sentence; in Japanese also what parts it from the particle behind it."""
-    return Text(en=to.name, ja=f"{to.name} " if to.name.startswith("#") else f"{to.name} さん")
+    name = to.called or Text(en=to.name, ja=to.name)
+    return Text(en=name.en, ja=f"{name.ja} " if name.ja.startswith("#") else f"{name.ja} さん")
 
 
 def _may_go_to(to: Recipient, question: Question, place: Place) -> bool:

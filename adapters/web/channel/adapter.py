@@ -95,7 +95,8 @@ class WebAdapter:
     async def find(self, recipient: str) -> Recipient:
         """A room by its id; nobody is written to alone here. Raises LookupError."""
         where = room(recipient)
-        return Recipient(place(where), audience(where), f"#{where.name.to(self._language)}")
+        called = Text(en=f"#{where.name.en}", ja=f"#{where.name.ja}")
+        return Recipient(place(where), audience(where), called.to(self._language), called=called)
 
     async def announce(self, channel: str, card: Card, *, about: str) -> None:
         """Post a card and its rows. Raises LookupError; ConnectionError when not all of it could be posted: the same

@@ -319,12 +319,19 @@ async def test_a_person_is_asked_from_an_unsure_answer(visit: Visit, site: Site)
     await sees(user, "Answer this")
     assert any(each.kind == "card" for each in await kept(site))
 
+    japanese = visit("ben", "ja")  # in the words of whoever asked, also where the rooms are read in English
+    await japanese.open("/app/")
+    write(japanese, "@kotae ペンギンの餌は誰が買いますか？")
+    await sees(japanese, "担当者に聞く")
+    press(japanese, "ask-person")
+    await sees(japanese, "#全体 に質問を届けました")
+
     await user.open("/app/?room=leads")
     write(user, "@kotae When is the whale started?")
     await sees(user, "Ask a person")
     press(user, "ask-person")
     await sees(user, "I found nobody to ask")
-    assert sum(each.kind == "card" for each in await kept(site)) == 1
+    assert sum(each.kind == "card" for each in await kept(site)) == 2
 
 
 async def test_a_card_is_answered_by_its_form_or_by_a_reply_that_is_confirmed(visit: Visit, site: Site) -> None:
