@@ -347,9 +347,9 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """A channel that a card can be posted to, or somebody by direct message. `name`: as people call them there, `called`:
-    the same in both languages, where it differs; `timezone` and `language`: the person's own, as far as the platform
-    knows them."""
+    """A channel that a card can be posted to, or somebody by direct message. `name`: as people call them there,
+    `called`: the same in both languages, where it differs; `timezone` and `language`: the person's own, as far as the
+    platform knows them."""
 
     place: Place
     audience: Audience
