@@ -137,6 +137,11 @@ def question_on(card: Post) -> str:
     return _NUMBER.sub("", str(card.data["row"]["text"]))
 
 
+def is_taken_back(card: Post) -> bool:
+    """Whether it says so in place of its question."""
+    return question_on(card) in (_TAKEN_BACK.en, _TAKEN_BACK.ja)
+
+
 def _data(row: CardRow) -> dict[str, Any]:
     reference = next((action.reference for action in row.actions if action.reference is not None), None)
     return {"questions": _questions(row), "reference": reference, "row": _kept(row), "closed": False}

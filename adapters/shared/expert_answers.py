@@ -92,6 +92,7 @@ PARTLY_ELSEWHERE = Text(
 _TAKEN_BACK = Text(
     en="(A question that was changed or deleted is left out.)", ja="（変更または削除された質問は表示していません。）"
 )
+CLOSED = Text(en="✅ Closed", ja="✅ 終了しました")
 SETTLED = Text(en="✅ Answered or dismissed elsewhere", ja="✅ ほかの場所で回答されたか、回答せずに閉じられました")
 TOLD = Text(
     en="{asker} Your question “{question}” has an answer now{by}:",
@@ -364,12 +365,13 @@ class DigestCards:
     async def renew(self, card: Post) -> None:
         """Draw a card that was closed elsewhere, or that quoted what was withdrawn."""
         for confirm in await digest_cards.taken_back(self.bot, card, self.language):
-            await self._redraw(confirm, SETTLED.to(self.language))
+            await self._redraw(confirm, CLOSED.to(self.language))
         now = await digest_cards.renewed(self.bot, card, await self.audience_of(card.place.channel), self.language)
         if now is not None and card.data.get("stale"):
             await self._redraw(now, (WITHDRAWN if card.data["questions"] else _TAKEN_BACK).to(self.language))
         elif now is not None:
-            await self._redraw(now, status(now, SETTLED, self.language))
+            how = CLOSED if digest_cards.is_taken_back(now) else SETTLED
+            await self._redraw(now, status(now, how, self.language))
 
     async def tell_all(self) -> None:
         """Tell those who are to be told now."""

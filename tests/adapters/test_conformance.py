@@ -327,6 +327,7 @@ async def test_a_card_loses_the_words_of_a_question_that_is_not_there_any_more(p
 
         shown = await until(posted, lambda shown: "key" not in shown and "lunch" not in shown)
         assert "Where do ships moor?" in shown and "has changed or deleted the question" in shown
+        assert "✅ Closed" in shown and "✅ Answered" not in shown
 
 
 async def test_cards_are_drawn_without_the_words_of_an_asker_who_is_forgotten(place: World) -> None:
@@ -382,7 +383,9 @@ async def test_a_card_that_was_closed_loses_the_words_of_a_question_that_is_dele
         await place.quiet()
         await place.deletes(asked)
         await until(place.cards, lambda said: "key" not in "".join(said))
-        assert "has changed or deleted the question" in "".join(await place.cards())
+        shown = "".join(await place.cards())
+        assert "has changed or deleted the question" in shown and "✅ Closed" in shown
+        assert "elsewhere" not in shown  # nobody has answered or dismissed it
         (card,) = [post for post in await it.bot.outbox.of("digest:1") if post.kind == "card"]
         assert card.data["closed"] and "key" not in str(card.data)
 
