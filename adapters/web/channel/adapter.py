@@ -127,7 +127,8 @@ class WebAdapter:
         with what was chosen for it; `files` come with a question, for its thread only, or with `/ingest`, for the
         knowledge.
 
-        Returned is the message; of a command its card, for this member alone, in `language`. Raises NotTakenError with
+        `language` is that of the page it was written on. Returned is the message; of a command its card, for this
+        member alone, in that language. Raises NotTakenError with
         the reason in words, ValueError for a message without words, that is too long, or with files and no mention."""
         context, asking = self._at_work()
         enter(room, member)
@@ -139,7 +140,8 @@ class WebAdapter:
             raise ValueError("a message needs words, and files a question")
         chosen = {"model": model, "strategy": strategy, "collections": None if collections is None else [*collections]}
         kept = await context.held.keep(files, FILES)
-        data = {name: value for name, value in (chosen | {"files": kept or None}).items() if value is not None}
+        chosen |= {"files": kept or None, "language": language}
+        data = {name: value for name, value in chosen.items() if value is not None}
         try:
             message = await self.board.post(room, member, text.strip(), thread, data=data)
         except BaseException:

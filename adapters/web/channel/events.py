@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from adapters.web.channel.rooms import PLATFORM, WORKSPACE, audience, room
 from adapters.web.paths import ROOT
 from bot.records import RoomMessage
+from bot.texts import in_words
 from bot.types import UNKNOWN, Audience, Incoming, Place
 
 _NAME = "".join(
@@ -60,15 +61,17 @@ def question(text: str) -> str:
 
 
 def incoming(message: RoomMessage, address: str) -> Incoming:
-    """A message as a question, with what was chosen for it. What else is known of it is looked up later."""
-    chosen = message.data.get("collections")
+    """A message as a question, with what was chosen for it. What else is known of it is looked up later. One that says
+    no word, and has no thread before it that might, is in the language of the page it was written on."""
+    chosen, text = message.data.get("collections"), question(message.text)
     return Incoming(
         place=Place(PLATFORM, WORKSPACE, message.room),
         thread=str(message.root),
         message=str(message.id),
         author=message.author,
-        text=question(message.text),
+        text=text,
         audience=audience_of(message.room),
+        language=None if message.thread or in_words(text) else message.data.get("language"),
         link=link(message, address),
         model=message.data.get("model"),
         strategy=message.data.get("strategy"),
