@@ -132,7 +132,9 @@ def _prose(text: str, allowed: frozenset[str], cited: Collection[int], gap: str)
         ):
             return match.group()
         mark = next(iter(marks(f"[{words}]")), None)
-        if not match[1] and target in allowed and target and not (mark and {*mark_numbers(mark)} & {*cited}):
+        if mark and not {*cited}.isdisjoint(mark_numbers(mark)):
+            return f"[{words}]"
+        if not match[1] and target in allowed and target:
             return f"[{_bare(words, allowed) or target}]({target})"
         return f"[{words}]" if mark else words
 

@@ -83,7 +83,7 @@ class Background:
         return job
 
     def refuse(self, job: BackgroundJob, why: str) -> BackgroundJob:
-        """It is not begun, and stands among the others with the reason."""
+        """A job that is not begun and stands among the others with the reason."""
         job.state, job.problem = "failed", why
         self._remember(job)
         return job
