@@ -138,9 +138,14 @@ class WebAdapter:
         named = addressed(text)
         if not text.strip() or (files and not named):
             raise ValueError("a message needs words, and files a question")
-        chosen = {"model": model, "strategy": strategy, "collections": None if collections is None else [*collections]}
         kept = await context.held.keep(files, FILES)
-        chosen |= {"files": kept or None, "language": language}
+        chosen = {
+            "model": model,
+            "strategy": strategy,
+            "collections": None if collections is None else [*collections],
+            "language": language,
+            "files": kept or None,
+        }
         data = {name: value for name, value in chosen.items() if value is not None}
         try:
             message = await self.board.post(room, member, text.strip(), thread, data=data)

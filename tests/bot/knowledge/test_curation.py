@@ -17,6 +17,7 @@ from bot.store.qa_pairs import PairRows, Tracked
 from bot.store.searches import Searches
 from bot.types import Actor, Audience, Place
 from bot.unanswered.expert_answers import ANSWERS
+from retrieval.i18n import Language
 from retrieval.loaders.loader import Loader
 from retrieval.types import EVERYONE, TEAM, RAGToolError, Readers
 from tests.bot.library import OLD, Library, opened
@@ -161,7 +162,8 @@ async def test_work_goes_on_is_told_of_and_can_be_stopped(curating: Curation, li
         return OLD.encode()
 
     waiting = [curating.add(MEMBER, f"{n}.md", waits, collection="docs", scope=TEAM) for n in range(FILES)]
-    for language, reason in (("en", f"already have {FILES} files"), ("ja", f"すでに {FILES} 件")):
+    reasons: dict[Language, str] = {"en": f"already have {FILES} files", "ja": f"すでに {FILES} 件"}
+    for language, reason in reasons.items():
         member = replace(MEMBER, language=language)
         refused = curating.add(member, "one too many.md", waits, collection="docs", scope=TEAM)
         assert (refused.state, refused.name, refused.over) == ("failed", "one too many.md", True)
