@@ -230,6 +230,21 @@ async def test_colours_of_the_system_show_what_is_chosen(visit: Visit) -> None:
     await shoot(page, "channel-forced-colours")
 
 
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_nothing_moves_for_those_who_have_told_their_system_so(visit: Visit, language: str) -> None:
+    moving = """() => document.getAnimations().filter((one) => one.playState === "running"
+        && one.effect.getComputedTiming().endTime > 10).map((one) => one.effect.target.className)"""
+    page = await visit("/", language=language)
+    await page.emulate_media(reduced_motion="reduce")
+    await page.locator(".kotae-rooms button").click()  # a form, its button's ripple, the button's tooltip
+    assert await page.evaluate(moving) == []
+    form = page.get_by_role("dialog")
+    await expect(form).to_be_visible()
+    assert await page.evaluate(moving) == []
+    await page.keyboard.press("Escape")
+    await expect(form).to_be_hidden()
+
+
 async def test_a_page_of_320_pixels_cuts_no_choice(visit: Visit) -> None:
     page = await visit("/guide", language="ja", width=320)  # 1280 at 400 %
     for choices in await page.locator(".kotae-header .kotae-choices").all():
