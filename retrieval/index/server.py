@@ -51,8 +51,8 @@ log = logging.getLogger(__name__)
 
 PREFIX = "kotae"
 PROCESS = "process"  # the field that says who staged a point
-MOST_OF_ONE = 10_000  # points of a document's version, more than there ever are
 _WRITTEN_AT_ONCE = 64  # points: about 1 MB of JSON with vectors of 1,000 dimensions
+_READ_AT_ONCE = 256  # passages
 _SIZE_HOLDS = 60.0  # seconds; it only says how rare a word is that no passage has
 
 _NOT_OURS = Text(
@@ -228,8 +228,7 @@ class ServerIndex:
         mine = equals("document_id", document_id), equals(PROCESS, self._process)
         staged = all_of(*mine, number("born", gte=STAGED))
         await self._change(setting(living(document_id, before=at), {"died": at}), setting(staged, {"born": at}))
-        born = all_of(*mine, number("born", gte=at, lte=at))
-        return len((await self._page(born, limit=MOST_OF_ONE, payload=False))[0])
+        return await self._counted(all_of(*mine, number("born", gte=at, lte=at)))
 
     async def retire(self, document_id: str, *, died: int) -> None:
         await self._change(setting(living(document_id, before=died), {"died": died}))
@@ -267,16 +266,14 @@ class ServerIndex:
 
     async def copy(self, document_id: str, **about: str | None) -> int:
         changes = changes_of(about) | {"born": STAGED, PROCESS: self._process}
-        which, offset, total = living(document_id, before=STAGED), None, 0
+        total = 0
         async with self._writing:
-            while True:
-                records, offset = await self._page(which, limit=_WRITTEN_AT_ONCE, offset=offset, vectors=True)
+            async for records in self._pages(living(document_id, before=STAGED), limit=_WRITTEN_AT_ONCE, vectors=True):
                 copies = [again(record, changes) for record in records]
                 if copies:
                     await self._upsert(copies)
                 total += len(copies)
-                if offset is None:
-                    return total
+        return total
 
     async def _upsert(self, points: list[models.PointStruct]) -> None:
         await self._write(
@@ -402,19 +399,17 @@ class ServerIndex:
         if not numbers or blind(view):
             return []
         which = seen(view, equals("document_id", document_id), number("chunk", gte=min(numbers), lte=max(numbers)))
-        records, _ = await self._page(which, limit=max(numbers) - min(numbers) + 1)
-        found = [passage_of(record.payload or {}) for record in records]
+        limit = min(max(numbers) - min(numbers) + 1, _READ_AT_ONCE)
+        pages = self._pages(which, limit=limit)
+        found = [passage_of(record.payload or {}) async for records in pages for record in records]
         return sorted((passage for passage in found if passage.chunk in numbers), key=lambda passage: passage.chunk)
 
     async def vectors(self, document_id: str) -> AsyncIterator[tuple[Passage, Vector]]:
-        which, offset = living(document_id, before=STAGED), None
-        while True:
-            records, offset = await self._page(which, limit=_WRITTEN_AT_ONCE, offset=offset, vectors=[USING["dense"]])
+        which = living(document_id, before=STAGED)
+        async for records in self._pages(which, limit=_WRITTEN_AT_ONCE, vectors=[USING["dense"]]):
             for record in records:
                 vectors: Any = record.vector
                 yield passage_of(record.payload or {}), vectors[USING["dense"]]
-            if offset is None:
-                return
 
     async def scroll(
         self, view: View, *, offset: str | None = None, limit: int = 50
@@ -423,6 +418,17 @@ class ServerIndex:
             return [], None
         records, then = await self._page(seen(view), limit=limit, offset=offset)
         return [passage_of(record.payload or {}) for record in records], None if then is None else str(then)
+
+    async def _pages(
+        self, which: models.Filter, *, limit: int, vectors: bool | list[str] = False
+    ) -> AsyncIterator[list[models.Record]]:
+        """All of them, so many at a time: a server's strict mode may give no more at once."""
+        offset: Any = None
+        while True:
+            records, offset = await self._page(which, limit=limit, offset=offset, vectors=vectors)
+            yield records
+            if offset is None:
+                return
 
     async def _page(
         self,

@@ -63,8 +63,8 @@ _BUSY = Text(
     ja="{address} の Qdrant サーバーが混み合っています。しばらくしてからもう一度お試しください。",
 )
 _FAILING = Text(
-    en="The Qdrant server at {address} fails (status {status}).",
-    ja="{address} の Qdrant サーバーでエラーが起きています（ステータス {status}）。",
+    en="The Qdrant server at {address} fails (status {status}{why}).",
+    ja="{address} の Qdrant サーバーでエラーが起きています（ステータス {status}{why}）。",
 )
 _KEY = Text(
     en="The Qdrant server at {address} does not accept the key (status {status}). Check QDRANT_API_KEY.",
@@ -200,13 +200,25 @@ class Wire:
             case 429:
                 return _Again(self._said(_BUSY, answer))
             case 408 | 500 | 502 | 503 | 504:
-                return _Again(self._said(_FAILING, answer, status=status))
+                return _Again(self._said(_FAILING, answer, status=status, why=self._why(answer)))
+            case 413:  # also in the words of a proxy
+                return self._said(_FAILING, answer, status=status, why=self._why(answer))
             case _ if page or status in (301, 302, 303, 307, 308, 405):
                 return self._said(_STRANGER, answer)
             case 401 | 403:
                 return self._said(_KEY, answer, status=status)
             case _:
-                return self._said(_FAILING, answer, status=status)
+                return self._said(_FAILING, answer, status=status, why=self._why(answer))
+
+    def _why(self, answer: UnexpectedResponse) -> str:
+        """In the server's own words, such as that its disk is full; not where it may quote what it was sent."""
+        try:
+            said = json.loads(answer.content)["status"]["error"]
+        except (ValueError, TypeError, KeyError):
+            return ""
+        if not isinstance(said, str) or "error in" in said:  # "Format error in JSON body: …", "Validation error in …"
+            return ""
+        return ": " + self._clean(" ".join(said.split()))[:200]
 
     def _said(self, words: Text, error: Exception, **values: object) -> QdrantConnectionError:
         failure = QdrantConnectionError(words, address=self.address or "memory", **values)

@@ -1,13 +1,16 @@
 """A Qdrant server on loopback: qdrant-client's local mode behind the REST interface, with what a real server adds to
 it.
 
-It wants its key, knows which fields are indexed and refuses to filter by others (as the strict mode of Qdrant Cloud
-does), refuses a vector of another length together with the batch it came in, and fails on order. Of several replicas one
-can lag behind, and answers whoever does not ask what most of them have. Every request is in the journal.
+It wants its key, knows what each field is indexed for and refuses to filter by it otherwise (as the strict mode of
+Qdrant Cloud does), nor gives more than `MOST` points at once (as a strict mode may be set to), refuses a vector of
+another length or name together with the batch it came in, and fails on order. A write that is not waited for is only
+acknowledged. Of several replicas one can lag behind, and answers whoever does not ask what most of them have. Every
+request is in the journal.
 """
 
 import asyncio
 import base64
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +25,8 @@ from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 Json = dict[str, Any]
 Write = Callable[[AsyncQdrantLocal], Awaitable[Any]]
 KEY = "qdrant-fake-key-0123456789"
+MOST = 1000  # the strict mode's `max_query_limit`
+LARGEST = 32 * 2**20  # bytes of a request
 
 
 # -- what can be ordered --------------------------------------------------------------------------------------------
@@ -145,7 +150,7 @@ class FakeQdrant:
 
     async def __aenter__(self) -> Self:
         self._store, self._behind = AsyncQdrantLocal(":memory:"), AsyncQdrantLocal(":memory:")
-        app = web.Application(client_max_size=32 * 2**20)  # Qdrant's own limit
+        app = web.Application(client_max_size=2 * LARGEST)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -168,7 +173,10 @@ class FakeQdrant:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         first, _, rest = request.match_info["path"].partition("/")
         name, _, what = rest.partition("/")
-        body = await request.json() if request.can_read_body else {}
+        sent = await request.read()
+        if len(sent) > LARGEST:
+            return _wrong(400, f"JSON payload ({len(sent)} bytes) is larger than allowed (limit: {LARGEST} bytes).")
+        body = json.loads(sent) if sent else {}
         call = Call(f"{request.method} {what}".strip(), name, dict(request.query), dict(request.headers), body)
         self.journal.append(call)
         if self._basic and request.headers.get("Authorization") != self._basic:
@@ -186,7 +194,7 @@ class FakeQdrant:
             case _:
                 pass
         if self._key and request.headers.get("api-key") != self._key:
-            return _refused(Refuse(401, "Must provide an API key or an Authorization bearer token"))
+            return web.Response(status=401, text="Invalid API key or JWT")
         if first != "collections":
             return web.Response(status=404)
         if isinstance(ordered, Refuse) and ordered.half:
@@ -229,15 +237,19 @@ class FakeQdrant:
             "POST points/scroll": self._scroll,
             "POST points/count": self._count,
         }
-        unindexed = set(_keys(call.body)) - self._indexes[call.collection].keys()
+        unindexed = {key for key, kind in _keys(call.body) if self._indexes[call.collection].get(key) != kind}
         if call.kind.startswith("POST") and unindexed:
             return _wrong(400, f"Bad request: Index required but not found for {sorted(unindexed)}")
+        if (limit := max(_limits(call.body), default=0)) > MOST:
+            return _wrong(400, f'Bad request: Limit exceeded {limit} > {MOST} for "limit".')
         if invalid := next(_invalid(call.body), None):
             return _wrong(422, f"Validation error in JSON body: [{invalid}]")
         try:
             return await handlers[call.kind](call)
         except ValidationError as error:
-            return _wrong(422, f"Format error in JSON body: {error.error_count()}")
+            return _wrong(400, f"Format error in JSON body: {error.error_count()}")
+        except ValueError as error:  # of the local mode, such as for a vector of another length or name
+            return _wrong(400, f"Wrong input: {error}")
 
     # -- collections -------------------------------------------------------------------------------------------------
 
@@ -275,19 +287,19 @@ class FakeQdrant:
         wanted = models.CreateFieldIndex(**call.body)
         assert isinstance(wanted.field_schema, models.KeywordIndexParams | models.IntegerIndexParams)
         self._indexes[call.collection][wanted.field_name] = wanted.field_schema.type.value
-        return _answered({"operation_id": 1, "status": "completed"})
+        return _answered({"operation_id": 1, "status": _status(call)})
 
     # -- points ------------------------------------------------------------------------------------------------------
 
     async def _upsert(self, call: Call) -> web.Response:
         points = models.PointsList(**call.body).points
-        return _answered(await self._written(call, lambda replica: replica.upsert(call.collection, points)))
+        await self._written(call, lambda replica: replica.upsert(call.collection, points))
+        return _answered({"operation_id": 1, "status": _status(call)})
 
     async def _update(self, call: Call) -> web.Response:
         operations = models.UpdateOperations(**call.body).operations
-        return _answered(
-            await self._written(call, lambda replica: replica.batch_update_points(call.collection, operations))
-        )
+        await self._written(call, lambda replica: replica.batch_update_points(call.collection, operations))
+        return _answered([{"operation_id": 1, "status": _status(call)} for _ in operations])
 
     async def _query(self, call: Call) -> web.Response:
         size = self._sizes[call.collection]
@@ -305,7 +317,7 @@ class FakeQdrant:
             scroll_filter=asked.filter,
             limit=asked.limit or 10,
             offset=asked.offset,
-            with_payload=asked.with_payload or False,
+            with_payload=True if asked.with_payload is None else asked.with_payload,
             with_vectors=asked.with_vector or False,
         )
         return _answered({"points": _plain(records), "next_page_offset": then})
@@ -314,14 +326,13 @@ class FakeQdrant:
         asked = models.CountRequest(**call.body)
         return _answered(await self._replica(call).count(call.collection, asked.filter))
 
-    async def _written(self, call: Call, write: Write) -> Any:
+    async def _written(self, call: Call, write: Write) -> None:
         """By the replica that lags one write late."""
-        result = await write(self._store)
+        await write(self._store)
         if self._lags:
             if late := self._late.get(call.collection):
                 await late(self._behind)
             self._late[call.collection] = write
-        return result
 
     def _all(self) -> Sequence[AsyncQdrantLocal]:
         return [self._store, self._behind] if self._lags else [self._store]
@@ -337,11 +348,24 @@ def _half(body: Json) -> Json:
     return {name: each[: (len(each) + 1) // 2] if isinstance(each, list) else each for name, each in body.items()}
 
 
-def _keys(body: Any) -> Iterator[str]:
-    """The fields that a request filters by."""
+def _status(call: Call) -> str:
+    return "completed" if call.query.get("wait") == "true" else "acknowledged"
+
+
+def _limits(body: Json) -> Iterator[int]:
+    """How many points each thing that is asked may give."""
+    for asked in body.get("searches", [body]):
+        if isinstance(limit := asked.get("limit"), int):
+            yield limit
+
+
+def _keys(body: Any) -> Iterator[tuple[str, str]]:
+    """The fields that a request filters by, each with the kind of index that serves that."""
     match body:
-        case {"key": str(name), **rest} if "match" in rest or "range" in rest:
-            yield name
+        case {"key": str(name), "match": _}:
+            yield name, "keyword"
+        case {"key": str(name), "range": _}:
+            yield name, "integer"
         case dict():
             for value in body.values():
                 yield from _keys(value)

@@ -21,7 +21,7 @@ from retrieval.index.payload import STAGED
 from retrieval.index.server import ServerIndex, collection_of
 from retrieval.index.server_calls import Wire
 from retrieval.types import EmbeddingError, QdrantConnectionError, Readers, SparseVector, View
-from tests.fakes.qdrant import KEY, Answer, Drop, FakeQdrant, Hang, Order, Refuse
+from tests.fakes.qdrant import KEY, MOST, Answer, Drop, FakeQdrant, Hang, Order, Refuse
 from tests.retrieval.index.test_index import EVERYTHING, READING, ask, found, ids, point, see
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -276,6 +276,13 @@ async def test_a_replica_that_lags_hides_nothing_and_brings_nothing_back() -> No
         assert await index.after(0) == 0
 
 
+async def test_a_long_document_is_written_and_read_under_a_strict_mode(server: FakeQdrant) -> None:
+    async with opened(server) as index:
+        await index.put([point("d", n, born=STAGED) for n in range(MOST + 1)])
+        assert await index.publish("d", at=1) == MOST + 1
+        assert [one.chunk for one in await index.passages("d", range(5_000), see(1))] == [*range(MOST + 1)]
+
+
 @pytest.mark.parametrize("trouble", [Refuse(500, done=True), Refuse(503, half=True)])
 async def test_a_write_that_fails_after_it_or_half_way_is_written_whole_and_once(
     server: FakeQdrant, trouble: Order
@@ -408,7 +415,10 @@ async def test_a_server_that_is_not_there_is_named(unused_tcp_port: int) -> None
         (Refuse(403, page=PAGE), "not Qdrant", "Qdrant ではありません"),
         (Refuse(302, headers={"Location": "https://sso.example.com"}), "not Qdrant", "Qdrant ではありません"),
         (Answer({"something": "else"}), "not Qdrant", "Qdrant ではありません"),
-        (Refuse(400, "Bad request"), "fails (status 400)", "ステータス 400"),
+        (Refuse(400, "Bad request: no"), "fails (status 400: Bad request: no).", "（ステータス 400: Bad request: no）"),
+        (Refuse(400, 'Format error in JSON body: "A passage"'), "fails (status 400).", "（ステータス 400）"),
+        (Refuse(413, page=PAGE), "fails (status 413).", "（ステータス 413）"),
+        (Refuse(507, "Insufficient storage: disk usage"), "507: Insufficient storage: disk", "507: Insufficient"),
     ],
 )
 async def test_what_does_not_pass_is_said_at_once(server: FakeQdrant, trouble: Order, en: str, ja: str) -> None:
