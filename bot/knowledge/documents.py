@@ -440,8 +440,14 @@ class KnowledgeBase:
                 raise
         if measured:
             self._measure(found.metrics, readers, turn)
-        kept = await self._still_theirs((*found.hits, *found.rejected), readers)
-        return replace(found, hits=tuple(filter(kept, found.hits)), rejected=tuple(filter(kept, found.rejected)))
+        try:  # the index may be older than the database, as one that was put back from a copy
+            theirs = await self.readable((*found.hits, *found.rejected), readers)
+        except StoreError as error:
+            raise QdrantConnectionError(error.said) from error
+        hits, rejected = (
+            tuple(hit for hit in some if hit.passage.document_id in theirs) for some in (found.hits, found.rejected)
+        )
+        return replace(found, hits=hits, rejected=rejected)
 
     async def emptied(self) -> bool:
         """Whether the index shows none of the documents there are, as that of a server which has lost its disk, and was
@@ -466,11 +472,6 @@ class KnowledgeBase:
         that repeat others. Raises RAGToolError when nothing could be searched."""
         async with self._generations.view(readers, [collection]) as view:
             return await self._search.ranking(query, view, mode="hybrid", limit=limit)
-
-    async def _still_theirs(self, hits: Sequence[Hit], readers: Readers) -> Callable[[Hit], bool]:
-        said = {hit.passage.document_id for hit in hits if hit.passage.said_in}
-        withheld = await self._withheld(said, readers)
-        return lambda hit: hit.passage.document_id not in withheld
 
     async def _withheld(self, said: Collection[str], readers: Readers) -> frozenset[str]:
         return await self.withheld(said, readers) if said and self.withheld is not None else frozenset()
@@ -503,8 +504,9 @@ class KnowledgeBase:
     async def readable(self, hits: Sequence[Hit], readers: Readers) -> frozenset[str]:
         """Of the hits' documents those that are still there and still readable: asked again before an answer is
         given."""
-        kept = await self._still_theirs(hits, readers)
-        return await self._documents.readable({hit.passage.document_id for hit in filter(kept, hits)}, readers)
+        said = {hit.passage.document_id for hit in hits if hit.passage.said_in}
+        theirs = {hit.passage.document_id for hit in hits} - await self._withheld(said, readers)
+        return await self._documents.readable(theirs, readers) if theirs else frozenset()
 
     async def check(self, collections: Sequence[str] | None, readers: Readers, language: Language) -> None:
         """Raises CollectionNotFoundError for a collection these readers cannot read."""

@@ -117,13 +117,16 @@ class Reindex:
                 await opened.close()
 
     async def whole(self, index: Index) -> bool:
-        """Whether the store has all passages of the documents there are: not when its folder or collection was lost, or
-        the text of a document of which nothing was left is there again."""
+        """Whether the store has all passages of the documents there are and no others: not when its folder or
+        collection was lost or put back from an older copy, or the text of a document of which nothing was left is there
+        again."""
         async with self._quiet() as generation:
             rows = await self._documents.listed()
             everyone = Readers(frozenset(row.scope for row in rows))
             nowhere = {row.markdown for row in rows if not row.chunks}
             if nowhere != await self._kept.lost(nowhere):
+                return False
+            if await index.strangers(generation, {row.id for row in rows}):
                 return False
             return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
 
@@ -173,6 +176,8 @@ class Reindex:
             _check(copy)
             chunks = {id: count for id, (_, count) in copy.done.items()}
             everyone = Readers(frozenset(row.scope for row, _ in copy.done.values()))
+            if copy.everything:
+                await copy.target.drop_strangers(generation, chunks)
             found = await copy.target.count(View(everyone, generation))
             if found != sum(chunks.values()):
                 raise RAGToolError(_INCOMPLETE, found=found, wanted=sum(chunks.values()))

@@ -39,6 +39,9 @@ class Index(Protocol):
     async def strangers(self, generation: int, document_ids: Collection[str]) -> int:
         """How many points live at `generation`, whoever may read them, that are of none of these documents."""
 
+    async def drop_strangers(self, generation: int, document_ids: Collection[str]) -> None:
+        """Delete the points that `strangers` counts."""
+
     async def put(self, points: Sequence[Point]) -> None:
         """Write points, durably. Nobody sees them before generation `born`; before `publish` when that is `STAGED`."""
 

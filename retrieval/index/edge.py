@@ -176,9 +176,12 @@ class EdgeIndex:
         return born + await self._counted(_filter(_number("died", gt=generation, lt=ALIVE)))
 
     async def strangers(self, generation: int, document_ids: Collection[str]) -> int:
-        known = [edge.FieldCondition("document_id", match=edge.MatchAny(sorted(document_ids)))] if document_ids else []
-        living = [_number("born", lte=generation), _number("died", gt=generation)]
-        return await self._counted(edge.Filter(must=[*living], must_not=[*known]))
+        return await self._counted(_strange(generation, document_ids))
+
+    async def drop_strangers(self, generation: int, document_ids: Collection[str]) -> None:
+        async with self._writing:
+            await self._delete(_strange(generation, document_ids))
+            await self._save()
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -764,6 +767,11 @@ def _seen(view: View, *narrower: edge.FieldCondition) -> edge.Filter:
 
 def _living(document_id: str, *, before: int) -> edge.Filter:
     return _filter(_is("document_id", document_id), _number("born", lt=before), _number("died", gte=ALIVE))
+
+
+def _strange(generation: int, document_ids: Collection[str]) -> edge.Filter:
+    known = [edge.FieldCondition("document_id", match=edge.MatchAny(sorted(document_ids)))] if document_ids else []
+    return edge.Filter(must=[_number("born", lte=generation), _number("died", gt=generation)], must_not=[*known])
 
 
 def _filter(*conditions: edge.FieldCondition) -> edge.Filter:

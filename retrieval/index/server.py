@@ -206,9 +206,10 @@ class ServerIndex:
         return born + await self._counted(all_of(number("died", gt=generation, lt=ALIVE)))
 
     async def strangers(self, generation: int, document_ids: Collection[str]) -> int:
-        known = [models.FieldCondition(key="document_id", match=models.MatchAny(any=sorted(document_ids)))]
-        living = [number("born", lte=generation), number("died", gt=generation)]
-        return await self._counted(models.Filter(must=[*living], must_not=[*known] if document_ids else None))
+        return await self._counted(_strange(generation, document_ids))
+
+    async def drop_strangers(self, generation: int, document_ids: Collection[str]) -> None:
+        await self._change(deleting(_strange(generation, document_ids)))
 
     async def _counted(self, which: models.Filter) -> int:
         found = await self._wire(
@@ -466,6 +467,12 @@ class ServerIndex:
     async def close(self) -> None:
         async with self._writing:
             await self._wire.close()
+
+
+def _strange(generation: int, document_ids: Collection[str]) -> models.Filter:
+    known = [models.FieldCondition(key="document_id", match=models.MatchAny(any=sorted(document_ids)))]
+    living = [number("born", lte=generation), number("died", gt=generation)]
+    return models.Filter(must=[*living], must_not=[*known] if document_ids else None)
 
 
 def _unnamed(error: QdrantConnectionError) -> QdrantConnectionError:

@@ -3,6 +3,7 @@ at a chosen moment: `python -m tests.bot.knowledge.test_reindex FOLDER half|writ
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ from retrieval.sparse import TOKENIZER, SparseEncoder
 from retrieval.types import Point, QdrantConnectionError, RAGToolError, Readers, Vectors, View
 from tests.bot import databases
 from tests.bot.program import dies
+from tests.copies import copy_folder
 from tests.retrieval.test_ingest import HashEmbedder, guide
 
 SPARSE = SparseEncoder()
@@ -69,6 +71,7 @@ class Home:
     documents: Documents
     loader: Loader
     index: Index | None = None  # while there is a `KnowledgeBase`
+    identity: str | None = None  # None: from before homes had one
 
     @asynccontextmanager
     async def knowledge(self) -> AsyncIterator[KnowledgeBase]:
@@ -115,10 +118,10 @@ class Home:
         )
 
     async def own(self, index: Index, noted: bool) -> None:
-        """As `bot.knowledge.vector_store` has it, for a home from before there were identities."""
+        """As `bot.knowledge.vector_store` has it."""
         row = await self.indexes.current()
         known = Identity(
-            None,
+            self.identity,
             row.generation if row else 0,
             await self.documents.listed(),
             str(self.folder / "kotae.db"),
@@ -280,6 +283,28 @@ async def test_a_lost_store_is_filled_again(home: Home) -> None:
     assert await reindex.whole(index)
     await index.close()
     assert (await home.rebuilt(HashEmbedder(), OLD)).written == 0
+
+
+async def test_a_store_from_an_older_copy_is_put_right(home: Home, tmp_path: Path) -> None:
+    """It has a document that was forgotten since, and not the one of the same size that was added."""
+    vectors, home.identity = home.folder / "vectors", "the home"
+    index = await home.stores.open(OLD)
+    await index.claim(home.identity)
+    await index.close()
+    await asyncio.to_thread(copy_folder, vectors, tmp_path / "copy")
+    async with home.knowledge() as knowledge:
+        await home.add(knowledge, "newer.md", TEXTS["plan.md"].replace("harbour", "lagoon"))
+        (plan,) = [row for row in await home.documents.listed() if row.name == "plan.md"]
+        await knowledge.forget(plan.id)
+    before = await home.shown()
+    await asyncio.to_thread(shutil.rmtree, vectors)
+    await asyncio.to_thread(copy_folder, tmp_path / "copy", vectors)
+    async with home.knowledge():
+        assert not await home.whole()
+    assert (await home.rebuilt(HashEmbedder(), OLD)).written == 1
+    assert await home.shown() == before
+    async with home.knowledge():
+        assert await home.whole()
 
 
 async def test_a_store_that_has_lost_a_document_keeps_the_pairs_of_another(home: Home) -> None:

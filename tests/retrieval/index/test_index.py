@@ -525,6 +525,9 @@ async def test_what_was_published_is_counted_by_generation_and_document(index: I
     assert await index.strangers(3, {"a", "b"}) == 1  # whoever may read it
     assert await index.strangers(3, {"a", "b", "d"}) == await index.strangers(0, ()) == 0
     assert await index.strangers(5, ()) == 2 and await index.strangers(4, ()) == 3
+    await index.drop_strangers(3, {"a", "b"})
+    assert await index.strangers(3, ()) == 2 and await index.strangers(3, {"a", "b"}) == 0
+    await index.put([point("d", born=1, scope="x")])
     await index.retire("b", died=4)
     await index.sweep(5)
     assert await index.after(0) == 1
