@@ -293,6 +293,7 @@ class KnowledgeBase:
         staged after a failure is taken back."""
         async with self._alone(document_id):
             await self._require_passages()
+            await self._generations.clear(document_id)
             try:
                 yield
             except BaseException:

@@ -101,11 +101,17 @@ class Snapshots:
             await self._index.roll_back(self.current)
             self._unsure = False
         for document_id in [*self._left]:
-            await self._index.undo(document_id, at=STAGED)
-            self._left.discard(document_id)
+            await self.clear(document_id)
         for move in await self._stores.moves():
             await self._index.move(move.source, move.into)
             await self._stores.moved(move)
+
+    async def clear(self, document_id: str) -> None:
+        """Take back what is left staged of a document: before anything of it is staged again, which would go with it.
+        Raises QdrantConnectionError."""
+        if document_id in self._left:
+            await self._index.undo(document_id, at=STAGED)
+            self._left.discard(document_id)
 
     def doubt(self) -> None:
         """Nobody knows whether a change was committed: whoever commits next asks the database, under its lock, and

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -315,6 +316,29 @@ async def test_a_write_that_took_effect_though_it_failed_is_no_second_document(m
     assert (await b.add("next.md", "# Next\n\nThe next harbour.\n")).status == "added"
     assert await a.found() == ["The harbour plan.", "The next harbour."]
     await everything_is_whole(b)
+
+
+async def test_what_an_outage_left_staged_does_not_take_the_next_attempt_with_it(machines: Machines) -> None:
+    a = await machines.process("a")
+    assert (await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")).status == "added"
+    machines.server.order("points/batch", *[Refuse(500)] * 40)  # nor can it be taken back
+    assert (await a.add("plan.md", "# Plan\n\nThe newer harbour plan.\n")).status == "refused"
+    machines.server.calm()
+    again = await a.add("plan.md", "# Plan\n\nThe newest harbour plan.\n")
+    assert again.status == "replaced", again
+    assert await a.found() == ["The newest harbour plan."]
+    await everything_is_whole(a)
+
+
+async def test_an_index_from_an_older_copy_shows_nothing_that_was_forgotten_since(machines: Machines) -> None:
+    a = await machines.process("a")
+    plan = await a.add("plan.md", "# Plan\n\nThe harbour plan.\n")
+    await a.add("next.md", "# Next\n\nThe next harbour.\n")
+    copy = pickle.dumps(machines.server.snapshot())
+    await a.knowledge.forget(str(plan.document_id))
+    machines.server.recover(pickle.loads(copy))
+    assert await a.found() == ["The next harbour."]
+    assert "The harbour plan." not in str((await a.knowledge.search("harbour", READERS)).rejected)
 
 
 class Cut(Documents):
