@@ -3,7 +3,8 @@ each, its file, the text that is there once with what stands in its place, and t
 PostgreSQL server and its driver. Source: machines.md §2."""
 
 TEXTS, CONTENTS = "tests/bot/store/test_contents.py", "bot/store/contents.py"
-MACHINES = "tests/bot/knowledge/test_on_a_server.py"
+MACHINES, PROCESSES = "tests/bot/knowledge/test_on_a_server.py", "tests/bot/knowledge/test_processes.py"
+OLDER_COPY = "tests/bot/knowledge/test_reindex.py::test_a_store_from_an_older_copy_is_put_right"
 MOVED, TRANSFER = "tests/bot/operations/test_server_backup.py", "bot/store/transfer.py"
 FORGOTTEN, RETENTION = "tests/bot/operations/test_retention.py", "bot/operations/retention.py"
 LINKED, ENGINE = "tests/bot/store/test_link.py", "bot/store/engine.py"
@@ -67,6 +68,39 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
             "                with_vectors=vectors,\n",
         ),
         ("tests/retrieval/index/test_server.py::test_a_replica_that_lags_hides_nothing_and_brings_nothing_back",),
+    ),
+    (
+        "Server: what an outage left staged goes before the next attempt",
+        "bot/knowledge/documents.py",
+        ("            await self._generations.clear(document_id)\n", ""),
+        (f"{PROCESSES}::test_what_an_outage_left_staged_does_not_take_the_next_attempt_with_it",),
+    ),
+    (
+        "Server: an index from an older copy shows what the database knows",
+        "bot/knowledge/documents.py",
+        (
+            "theirs = await self.readable((*found.hits, *found.rejected), readers)",
+            "theirs = {hit.passage.document_id for hit in (*found.hits, *found.rejected)}",
+        ),
+        (f"{PROCESSES}::test_an_index_from_an_older_copy_shows_nothing_that_was_forgotten_since",),
+    ),
+    (
+        "Server: an index with documents that the database does not know is not whole",
+        "bot/knowledge/reindex.py",
+        ("if await index.strangers(generation, {row.id for row in rows}):", "if False:"),
+        (OLDER_COPY,),
+    ),
+    (
+        "Server: documents that the database does not know leave the index when it is put right",
+        "bot/knowledge/reindex.py",
+        ("await copy.target.drop_strangers(generation, chunks)", "pass"),
+        (OLDER_COPY,),
+    ),
+    (
+        "Server: what Qdrant was sent is not quoted",
+        "retrieval/index/server_calls.py",
+        (' or "error in" in said:', ":"),
+        ("tests/retrieval/index/test_server.py::test_what_does_not_pass_is_said_at_once",),
     ),
     (
         "Server: of several the next one is tried",
