@@ -147,7 +147,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
     (
         "nothing is added to an index that has lost all",
         "bot/knowledge/documents.py",
-        ("            await self._require_passages()\n            try:\n", "            try:\n"),
+        ("            await self._require_passages()\n            await self._gen", "            await self._gen"),
         (LOST_ALL,),
     ),
     (

@@ -91,6 +91,21 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         (OLDER_COPY,),
     ),
     (
+        "Server: an index without the last version is not whole",
+        "bot/knowledge/reindex.py",
+        ("if newest and not await index.after(newest - 1):", "if False:"),
+        (OLDER_COPY,),
+    ),
+    (
+        "Server: a version of an older copy is written anew, though it says the same",
+        "bot/knowledge/reindex.py",
+        (
+            "return not earlier and wanted == await stored(copy.target, row)",
+            "return wanted == await stored(copy.target, row)",
+        ),
+        (OLDER_COPY,),
+    ),
+    (
         "Server: documents that the database does not know leave the index when it is put right",
         "bot/knowledge/reindex.py",
         ("await copy.target.drop_strangers(generation, chunks)", "pass"),

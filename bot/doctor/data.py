@@ -14,6 +14,8 @@ from bot.doctor.machine import FREE_SOME, START
 from bot.errors import SettingsError, StoreError
 from bot.knowledge.content_store import content_store
 from bot.knowledge.identity import Identity, trouble
+from bot.knowledge.reindex import complete
+from bot.knowledge.snapshots import INDEX_LOST
 from bot.knowledge.vector_store import EARLIER, make_stores
 from bot.records import DocumentRow
 from bot.store.conversations import Conversations
@@ -392,6 +394,7 @@ async def store(settings: Settings) -> Sequence[Remark]:
             return [_strange(strange)]
         view = View(Readers(frozenset(row.scope for row in rows)), row.generation if row else 0)
         found = await index.count(view)
+        whole = await complete(index, rows, view.generation)
         await index.scroll(view, limit=_READ)  # what is counted may not be readable
         await index.sample(view.generation, _READ)
     except QdrantConnectionError as error:
@@ -399,7 +402,7 @@ async def store(settings: Settings) -> Sequence[Remark]:
     finally:
         await index.close()
     wanted = sum(row.chunks for row in rows)
-    if found != wanted:
+    if found != wanted or not whole:
         later = await _kept(settings)
         if (
             later is not None
@@ -408,7 +411,8 @@ async def store(settings: Settings) -> Sequence[Remark]:
             and later.index.generation != row.generation
         ):
             return await store(settings)  # other processes are at work
-        return [fault(filled(_COUNTS, found=str(found), wanted=str(wanted)), _ANEW)]
+        counts = filled(_COUNTS, found=str(found), wanted=str(wanted))
+        return [fault(counts if found != wanted else INDEX_LOST, _ANEW)]
     return [fine(filled(_GOOD_INDEX, count=str(found)))]
 
 

@@ -118,17 +118,13 @@ class Reindex:
 
     async def whole(self, index: Index) -> bool:
         """Whether the store has all passages of the documents there are and no others: not when its folder or
-        collection was lost or put back from an older copy, or the text of a document of which nothing was left is there
-        again."""
+        collection was lost, or the text of a document of which nothing was left is there again."""
         async with self._quiet() as generation:
             rows = await self._documents.listed()
-            everyone = Readers(frozenset(row.scope for row in rows))
             nowhere = {row.markdown for row in rows if not row.chunks}
             if nowhere != await self._kept.lost(nowhere):
                 return False
-            if await index.strangers(generation, {row.id for row in rows}):
-                return False
-            return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
+            return await complete(index, rows, generation)
 
     async def clean_up(self, current: Made) -> None:
         """Delete the stores of finished or abandoned runs, which nobody has open any more. Raises
@@ -262,6 +258,18 @@ class _Copy:
     written: int = 0
 
 
+async def complete(index: Index, rows: Sequence[DocumentRow], generation: int) -> bool:
+    """Whether the index has the passages of these documents, all there are, and of no others: not when it was put back
+    from an older copy. Raises QdrantConnectionError."""
+    if await index.strangers(generation, {row.id for row in rows}):
+        return False
+    newest = max((row.born for row in rows if row.chunks), default=0)
+    if newest and not await index.after(newest - 1):
+        return False
+    everyone = Readers(frozenset(row.scope for row in rows))
+    return await index.count(View(everyone, generation)) >= sum(row.chunks for row in rows)
+
+
 def made_of(row: IndexRow) -> Made:
     """The makers of a store's vectors."""
     return Made(row.embedder, row.dimensions, row.tokenizer)
@@ -280,7 +288,8 @@ async def _there(copy: _Copy, cut: Sequence[Chunk], about: Passage, row: Documen
     wanted = [
         replace(about, chunk=one.number, text=one.text, headings=one.headings, question=one.question) for one in cut
     ]
-    return wanted == await stored(copy.target, row)
+    earlier = await stored(copy.target, row, row.born - 1)  # of an older copy, though it may say the same
+    return not earlier and wanted == await stored(copy.target, row)
 
 
 class _Note:

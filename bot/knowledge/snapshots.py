@@ -23,8 +23,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 INDEX_LOST = Text(
-    en="The search index has lost passages of documents that are here. Build it anew with `kotae reindex`.",
-    ja="検索インデックスから一部の文書が失われています。`kotae reindex` で作り直してください。",
+    en="The search index has lost passages of documents that are here, or is an older copy. Build it anew with `kotae "
+    "reindex`.",
+    ja="検索インデックスから一部の文書が失われているか、インデックスが古いコピーです。"
+    "`kotae reindex` で作り直してください。",
 )
 _SWAPPED = Text(
     en="The documents were re-indexed with {embedder} meanwhile. Start this process again, with the same "

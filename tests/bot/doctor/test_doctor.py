@@ -644,6 +644,8 @@ async def test_an_index_with_other_contents_than_the_documents(tmp_path: Path, m
     settings = await taught(tmp_path, monkeypatch)
     execute(tmp_path / "kotae.db", "UPDATE documents SET chunks = 7 WHERE name = 'plan.md'")
     expect(await found("store", settings), "fault", "2 chunks, but the documents have 8", "8 件", "kotae reindex")
+    execute(tmp_path / "kotae.db", "UPDATE documents SET chunks = 1, born = 9 WHERE name = 'plan.md'")
+    expect(await found("store", settings), "fault", "is an older copy", "古いコピー", "kotae reindex")
 
 
 async def test_a_home_that_somebody_silent_has_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,23 +285,46 @@ async def test_a_lost_store_is_filled_again(home: Home) -> None:
     assert (await home.rebuilt(HashEmbedder(), OLD)).written == 0
 
 
-async def test_a_store_from_an_older_copy_is_put_right(home: Home, tmp_path: Path) -> None:
-    """It has a document that was forgotten since, and not the one of the same size that was added."""
+async def swapped(home: Home, knowledge: KnowledgeBase) -> None:
+    """One is forgotten and another of the same size is added."""
+    (plan,) = [row for row in await home.documents.listed() if row.name == "plan.md"]
+    await home.add(knowledge, "newer.md", TEXTS["plan.md"].replace("harbour", "lagoon"))
+    await knowledge.forget(plan.id)
+
+
+async def forgotten(home: Home, knowledge: KnowledgeBase) -> None:
+    (plan,) = [row for row in await home.documents.listed() if row.name == "plan.md"]
+    await knowledge.forget(plan.id)
+
+
+async def replaced(home: Home, knowledge: KnowledgeBase) -> None:
+    await home.add(knowledge, "other.md", TEXTS["other.md"].replace("nine", "ten"))
+
+
+async def replaced_and_back(home: Home, knowledge: KnowledgeBase) -> None:
+    await replaced(home, knowledge)
+    await home.add(knowledge, "other.md", TEXTS["other.md"])
+
+
+@pytest.mark.parametrize(("since", "written"), [(swapped, 1), (forgotten, 0), (replaced, 1), (replaced_and_back, 1)])
+async def test_a_store_from_an_older_copy_is_put_right(
+    home: Home, tmp_path: Path, since: Callable[[Home, KnowledgeBase], Awaitable[None]], written: int
+) -> None:
     vectors, home.identity = home.folder / "vectors", "the home"
     index = await home.stores.open(OLD)
     await index.claim(home.identity)
     await index.close()
     await asyncio.to_thread(copy_folder, vectors, tmp_path / "copy")
     async with home.knowledge() as knowledge:
-        await home.add(knowledge, "newer.md", TEXTS["plan.md"].replace("harbour", "lagoon"))
-        (plan,) = [row for row in await home.documents.listed() if row.name == "plan.md"]
-        await knowledge.forget(plan.id)
+        assert await home.whole()
+        await since(home, knowledge)
+        assert await home.whole()
     before = await home.shown()
     await asyncio.to_thread(shutil.rmtree, vectors)
     await asyncio.to_thread(copy_folder, tmp_path / "copy", vectors)
     async with home.knowledge():
         assert not await home.whole()
-    assert (await home.rebuilt(HashEmbedder(), OLD)).written == 1
+    assert (await home.rebuilt(HashEmbedder(), OLD)).written == written
     assert await home.shown() == before
     async with home.knowledge():
         assert await home.whole()
