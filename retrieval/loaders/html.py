@@ -16,6 +16,7 @@ from retrieval.loaders.dates import iso_date, stated
 from retrieval.loaders.encodings import decode_page
 from retrieval.loaders.implied.web import bring_together
 from retrieval.loaders.limits import FileRefused
+from retrieval.loaders.tables import write_rows
 
 _MAY_STAY_OPEN = re.compile(r"<(/?)(td|th|tr|li|dt|dd)(?=[\s>])", re.I)
 _BODY = re.compile(r"<body[\s>]", re.I)
@@ -68,6 +69,7 @@ _PLAIN_SELECTOR = re.compile(r"(?:[a-zA-Z][\w-]*)?[.#][\w-]+")
 _COLOUR = re.compile(r"(?:^|[;\s])color\s*:\s*([^;!]+)", re.I)
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*(#[0-9a-f]{3,8}|rgba?\([^)]*\)|[a-z]+)", re.I)
 _LONGEST_SPREAD, _WIDEST_SPREAD = 200, 50  # characters of a cell that is repeated, and columns it may reach over
+_LONGEST_DATUM = 400  # characters: more in a cell is a part of the page
 _WORTH = 0.25  # a main part this small beside the whole page is not the main part
 _NAMED = {"white": (255, 255, 255), "snow": (255, 250, 250), "ivory": (255, 255, 240), "black": (0, 0, 0)}
 _LEADING = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
@@ -144,10 +146,13 @@ def _absolute_links(soup: BeautifulSoup) -> None:
 
 
 def without_hidden(page: str) -> str:
-    """The whole page, for chapters of a book: only scripts and what is hidden are taken out."""
+    """The whole page, for chapters of a book: only scripts, what is hidden, and links within the book are taken out."""
     soup = _parsed(page)
+    bring_together(soup)
     for hidden in [*soup.select("script, style, rt, rp"), *_hidden(soup)]:
         hidden.extract()
+    _absolute_links(soup)
+    spread_cells(soup)
     return str(soup)
 
 
@@ -195,10 +200,20 @@ def _linked(tag: Tag) -> bool:
 def spread_cells(soup: BeautifulSoup) -> None:
     """Cells that reach over several rows are written in each, headings over several columns in each of these: a table
     of Markdown has no such cells, and what follows them would slip under another heading."""
+    for column in soup.find_all(["col", "colgroup"]):
+        column.unwrap()  # before the first row it would make this no head
+    _out_of_tables(soup)
     for table in soup.find_all("table"):
         if isinstance(caption := table.find("caption", recursive=False), Tag):  # in it, Markdown sees no table
             caption.name = "p"
             table.insert_before(caption.extract())
+        first, second = [*_rows(table), [], []][:2]
+        if len(first) == 1 < len(second) and _reach(first[0], "colspan") > 1 == _reach(first[0], "rowspan"):
+            title = first[0].parent
+            first[0].name = "p"
+            table.insert_before(first[0].extract())
+            if title is not None:
+                title.extract()
         reaching: dict[int, tuple[int, Tag]] = {}  # column → how many more rows, the cell
         for row in (row for row in table.find_all("tr") if row.find_parent("table") is table):
             reaching = _spread_row(row, reaching)
@@ -206,6 +221,36 @@ def spread_cells(soup: BeautifulSoup) -> None:
         for bar in table.find_all(string=re.compile(r"\|")):
             if bar.find_parent(["pre", "table"]) is table:
                 bar.replace_with(NavigableString(bar.replace("|", r"\|")))  # it would end the cell
+
+
+def _rows(table: Tag) -> list[list[Tag]]:
+    """Its own cells, not those of tables in them."""
+    rows = (row for row in table.find_all("tr") if row.find_parent("table") is table)
+    return [row.find_all(["td", "th"], recursive=False) for row in rows]
+
+
+def _out_of_tables(soup: BeautifulSoup) -> None:
+    """Tables in cells of others, as Markdown has none: what only arranges parts of a page becomes these parts, and of
+    others the cell says the inner rows one after the other."""
+    arranging: dict[int, bool] = {}
+    for inner in reversed(soup.select("td table, th table")):
+        outer = inner.find_parent("table")
+        if outer is None:
+            continue
+        if arranging.setdefault(id(outer), id(outer) not in arranging and _arranges(outer)):
+            parts = outer.find_all(["tbody", "thead", "tfoot", "tr", "td", "th"])
+            for part in [outer, *(part for part in parts if part.find_parent("table") is outer)]:
+                part.name = "div"
+        else:
+            said = write_rows([[cell.get_text(" ", strip=True) for cell in row] for row in _rows(inner)]).markdown
+            lines = (line.removeprefix("- ") for line in said.split("\n") if line)
+            inner.replace_with(NavigableString(f" {'; '.join(lines)}"))
+
+
+def _arranges(table: Tag) -> bool:
+    rows = _rows(table)
+    longest = max((len(cell.get_text(strip=True)) for row in rows for cell in row), default=0)
+    return len(rows) == 1 or all(len(row) < 2 for row in rows) or longest > _LONGEST_DATUM
 
 
 def _spread_row(row: Tag, reaching: dict[int, tuple[int, Tag]]) -> dict[int, tuple[int, Tag]]:

@@ -34,6 +34,7 @@ _HIDDEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _SHORT_CODE = re.compile(r"\{\{[<%]\s*(?P<hugo>.*?)\s*[%>]\}\}|\{%-?\s*(?P<liquid>.*?)\s*-?%\}", re.DOTALL)
+_SHOWN = ("content", "text", "caption")  # what a reader of the page sees of a short code, besides its title
 _HEADED = re.compile(r"(?:tab|details|expand)\b")  # what stands in them is under their name
 _QUOTED = re.compile(r"(?:(?P<key>\w+)=)?[\"“](?P<value>[^\"”]*)[\"”]")
 _MODULE = re.compile(
@@ -53,6 +54,7 @@ _INDENTED_BOX = re.compile(  # MkDocs: what stands in the box, or in the tab, is
 )
 _INDENT, _DEEPEST = "    ", 8
 _WIKI_LINK = re.compile(r"(?<!!)\[\[(?!\s)(?:[^\[\]\n|]+\|)?(?P<text>[^\[\]\n|]+)(?<!\s)\]\]")
+_FOOTNOTE, _FOOTNOTE_TEXT = re.compile(r"\[\^([^\[\]\s]+)\]"), re.compile(r"^\[\^([^\[\]\s]+)\]:[ \t]*", re.M)
 _ATTRIBUTES = re.compile(r"[ \t]*\{[:#.][^{}\n]*\}[ \t]*$|(?<=[)\]*\0])\{:[^{}\n]*\}", re.MULTILINE)
 _IMAGE = re.compile(
     r"!\[(?P<alt>[^\]\n]*)\](?:\((?P<src>[^()\s]*(?:\([^()]*\)[^()\s]*)*)(?:\s+[\"'][^)]*[\"'])?\s*\)|\[[^\]\n]*\])"
@@ -135,7 +137,7 @@ def tidy(text: str) -> str:
     text = _ADMONITION.sub(_box, _MODULE.sub("", text))
     text = "\n".join(_out_of_boxes(text.split("\n"), stash))
     text = _WIKI_LINK.sub(lambda link: link["text"], _MARKED_BOX.sub(_box, text))
-    text = _ATTRIBUTES.sub("", text)
+    text = _FOOTNOTE.sub(r"[\1]", _FOOTNOTE_TEXT.sub(r"[\1] ", _ATTRIBUTES.sub("", text)))
     text = _TABLE.sub(_table, text)
     text = _ANCHOR.sub(_link, _PICTURE.sub(lambda image: image["double"] or image["single"] or "", text))
     text = html.unescape(_TAG.sub(_tag, _without_components(text)))
@@ -178,15 +180,17 @@ def _description(image: re.Match[str]) -> str:
 
 def _short_code(found: re.Match[str]) -> str:
     """Hugo `{{< … >}}`, `{{% … %}}` and Liquid `{% … %}`: the words in them that a reader of the page would see."""
-    quoted = [(part["key"], part["value"]) for part in _QUOTED.finditer(found["hugo"] or found["liquid"] or "")]
+    quoted = [(part["key"], part["value"].strip()) for part in _QUOTED.finditer(found["hugo"] or found["liquid"] or "")]
+    told = [value for key, value in quoted if key in _SHOWN and value]
     if found.string[max(0, found.start() - 2) : found.start()] == "](":
         return next((value for _, value in quoted), "")  # the address of a link
     if found["hugo"] is not None:
         names = ("title", "header", "name", None) if _HEADED.match(found["hugo"]) else ("title",)
         title = next((value for key, value in quoted if key in names), "")
-        return f"**{title}**" if title else ""
+        said = "\n\n".join(filter(None, [title and f"**{title}**", *told]))
+        return said if not said or found.string[found.end() : found.end() + 1] in ("", "\n") else f"{said}\n\n"
     words = [value for key, value in quoted if not key and not re.search(r"/|\.\w{1,5}$", value)]
-    return words[-1] if words else ""
+    return "\n\n".join([*told, *words[-1:]])
 
 
 def _box(found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, zip_longest
 
@@ -36,17 +36,40 @@ class Written:
 
 
 def write_sheet(rows: Iterable[Sequence[str]]) -> Written:
-    """Rows of a sheet, on which tables may stand one below the other with an empty row between them. See
+    """Rows of a sheet, on which tables may stand one below the other, with an empty row or a title between them. See
     `write_rows`."""
+    blocks = [list(block) for filled, block in groupby(([cell.strip() for cell in row] for row in rows), any) if filled]
+    below: list[list[str]] = []
+    while len(blocks) > 1 and all(map(_alone, blocks[-1])) and not any(map(_alone, blocks[-2][1:])):
+        below = [*blocks.pop(), *below]
     tables: list[list[list[str]]] = []
-    for filled, block in groupby(([cell.strip() for cell in row] for row in rows), any):
-        part = list(block) if filled else []
+    for part in chain.from_iterable(map(_parts, blocks)):
         if tables and not _begins_anew(part, tables[-1]):
             tables[-1] += part
-        elif part:
+        else:
             tables.append(part)
     written = [write_rows(table) for table in tables]
-    return Written("\n\n".join(table.markdown for table in written), tuple(chain(*(table.pairs for table in written))))
+    notes = "\n".join(_one_line("".join(row)) for row in below)
+    return Written(
+        "\n\n".join(filter(None, [*(table.markdown for table in written), notes])),
+        tuple(chain(*(table.pairs for table in written))),
+    )
+
+
+def _alone(row: Sequence[str]) -> bool:
+    """Whether the row has one cell alone: a title, or a note."""
+    return sum(map(bool, row)) == 1
+
+
+def _parts(block: list[list[str]]) -> Iterator[list[list[str]]]:
+    """Rows without an empty one among them, from each title over the names of another table to the next."""
+    begin = 0
+    for at in range(2, len(block) - 2):
+        titled = _alone(block[at]) and _NOTE.fullmatch("".join(block[at]))
+        if titled and not _alone(block[at + 1]) and _begins_anew(block[at:], block[begin:at]):
+            yield block[begin:at]
+            begin = at
+    yield block[begin:]
 
 
 def _begins_anew(rows: Sequence[Sequence[str]], table: Sequence[Sequence[str]]) -> bool:
@@ -157,6 +180,8 @@ def write_records(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Writte
     pairs: list[QAPair] = []
     for row in rows:
         cells = dict(enumerate(row))
+        if [*filter(None, row)] == [*filter(None, names)]:  # again, as on a second page
+            continue
         if question is not None and answer is not None and cells.get(question) and cells.get(answer):
             pairs.append(QAPair(cells.pop(question).strip(), cells.pop(answer).strip()))
             rest = _described(names, cells)

@@ -17,8 +17,7 @@ from itertools import islice, pairwise, permutations, takewhile
 import pdfplumber
 import pypdfium2  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
-from markitdown._stream_info import StreamInfo
-from markitdown.converters._pdf_converter import PdfConverter
+from markitdown.converters._pdf_converter import _extract_form_content_from_words
 from pdfplumber.page import Page
 from pdfplumber.table import Table
 
@@ -67,6 +66,7 @@ def reflow(pages: Sequence[str]) -> str:
     out: list[str] = []
     last = ""  # the line as printed that `out` ends with, also across the edge of a page
     for body in bodies:
+        last = "" if _ROW.match(last) else last
         usual = _usual_width(body)
         for line in map(str.strip, body):
             if not line or _RULE.fullmatch(line):  # a drawn line would make the text above it a heading
@@ -197,6 +197,7 @@ def _width(line: str) -> float:
 _TABLE_PAGES = 100  # looked at for tables: one with a table takes 0.1 s, where the words of a page take 5 ms
 _MOST_WORDS, _FLAT = 100, 0.01  # looked at on a page, and points of a height that is none
 _COLUMNS, _COLUMN_GAP, _ROWS = 3, 50.0, 2  # a table has this many columns, points between them, and rows
+_FEWEST_DOWNWARDS = 40  # lines: less may be the letters of a drawing
 _FEW_WORDS = 16  # characters: less on a page with a picture is a stamp on a scan
 _FEWEST_POINTS, _MOST_POINTS = 12, 10_000  # of what is drawn: two rows of two cells have six lines
 _MOST_CROSSINGS = 4_000  # of lines: 80 rows of 50 columns, looked for in 0.3 s; graph paper takes 10 s
@@ -238,15 +239,17 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
             page.close()
             page = document[number]
         words = page.get_textpage()
-        text = _lines(words.get_text_range())
+        read = _lines(words.get_text_range())
+        text = _written_downwards(read)
+        downwards = text != read
         if time.process_time() < enough and _is_unmeasured(page) and (whole := _whole_text(document, number, text)):
             unmeasured.add(number)
             text = whole
         if len("".join(text.split())) < _FEW_WORDS and _has_picture(page):
             scanned += 1
         texts.append(text)
-        tabular.append(number < _TABLE_PAGES and _has_columns(words))
-        drawn.append(number < _TABLE_PAGES and _has_lines(page))
+        tabular.append(number < _TABLE_PAGES and not downwards and _has_columns(words))
+        drawn.append(number < _TABLE_PAGES and not downwards and _has_lines(page))
         words.close()
         page.close()
     if scanned * 2 > count:
@@ -278,6 +281,14 @@ def read_pdf(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
 def _lines(text: str) -> str:
     """Text as pdfium hands it out, with its mark for a word that is cut at the end of a line as a hyphen."""
     return text.replace("\r\n", "\n").replace("\ufffe", "-\n")
+
+
+def _written_downwards(text: str) -> str:
+    """A Japanese page that is written downwards: pdfium hands out each of its characters as a line."""
+    lines = list(filter(None, map(str.strip, text.split("\n"))))
+    if len(lines) < _FEWEST_DOWNWARDS or sum(len(line) == 1 for line in lines) * 2 < len(lines):
+        return text
+    return re.sub(rf"(?<=[{_JAPANESE}])\s+(?=[{_JAPANESE}])", "", text)
 
 
 def _is_unmeasured(page: pypdfium2.PdfPage) -> bool:
@@ -523,9 +534,11 @@ def _alone(document: pypdfium2.PdfDocument, number: int) -> io.BytesIO:
 
 
 def _page_with_table(document: pypdfium2.PdfDocument, number: int) -> str:
-    """The page as MarkItDown writes it if that shows a table, else `""`."""
+    """The page as MarkItDown writes it if that shows a table, else `""`. Its converter would read a page without one
+    twice again, and look half a minute for the blocks of text on a map or in a long list of figures."""
     try:
-        text = PdfConverter().convert(_alone(document, number), StreamInfo(extension=".pdf")).markdown
+        with pdfplumber.open(_alone(document, number)) as alone:
+            text = _extract_form_content_from_words(alone.pages[0]) or ""
     except Exception as error:  # of pdfminer, on pages that other readers show
         log.info("a page without its table: %s", type(error).__name__)
         return ""

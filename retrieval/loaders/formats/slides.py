@@ -1,11 +1,15 @@
 """pptx → Markdown."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html import escape
-from typing import Any
+from typing import Any, BinaryIO
 
+import pptx
+from markitdown._base_converter import DocumentConverterResult
+from markitdown._stream_info import StreamInfo
 from markitdown.converters._pptx_converter import PptxConverter
+from pptx.enum.shapes import MSO_SHAPE_TYPE
 
 from retrieval.loaders.archives import open_archive, pack, stated_by
 from retrieval.loaders.formats.converters import SpreadingConverter, convert, finished
@@ -20,7 +24,9 @@ _STRUCK_RUN = re.compile(
     re.DOTALL,
 )
 _CHART_IN_3D = re.compile(rb"(</?c:(?:bar|line|pie|area))3D(?=Chart\b)")  # python-pptx knows flat ones alone
-_NOT_SHOWN = re.compile(r"<!-- Slide number: \d+ -->|^\[unsupported chart\]$", re.MULTILINE)  # by the converter
+_UNSUPPORTED = "[unsupported chart]"  # says the converter in the place of one
+_TITLE_LINE = re.compile(r"(?![|!#*-])[^\n\v]{2,60}(?<![。．.、,;；:：!?])")
+_WHOLE = re.compile(r"(?<=\d)\.0(?= \|)")  # numbers of a chart
 _BETWEEN_STRUCK = re.compile(r"(?<=\S)~~~~(?=\S)")
 _SHOW = re.compile(
     rb"(?:slideshow|template)(?=(?:\.macroEnabled)?\.main\+xml)"
@@ -42,16 +48,49 @@ def read_slides(data: bytes, limits: ParsingLimits) -> tuple[str, str, str]:
             parts[name] = _STRUCK_RUN.sub(rb"\1~~\2~~", parts[name])
         elif name.startswith("ppt/charts/"):
             parts[name] = _CHART_IN_3D.sub(rb"\1", part)
-    markdown = _NOT_SHOWN.sub("", convert(_SlidesConverter, pack(parts), ".pptx").markdown)
+    markdown = convert(_SlidesConverter, pack(parts), ".pptx").markdown
     return finished(_BETWEEN_STRUCK.sub("", markdown)), "", stated_by(parts)
 
 
 class _SlidesConverter(PptxConverter):
-    """Cells of a slide's tables that reach over others are written in each, as those of Word are."""
+    """A slide begins with its title, wherever that stands, or with the short line at its top; its converter would leave
+    it to the slide before. Cells of its tables that reach over others are written in each, as those of Word are."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._html_converter = SpreadingConverter()
+
+    def convert(self, file_stream: BinaryIO, stream_info: StreamInfo, **kwargs: Any) -> DocumentConverterResult:
+        slides = map(self._said_on, pptx.Presentation(file_stream).slides)
+        return DocumentConverterResult("\n\n".join(filter(None, slides)))
+
+    def _said_on(self, slide: Any) -> str:
+        head = slide.shapes.title
+        title = head.text if head is not None and head.has_text_frame else ""  # a picture may stand in its place
+        said = [part for part in self._said_in(slide.shapes, head) if part.strip()]
+        first = next((part for part in said if not part.lstrip().startswith("![")), "")
+        if not title.strip() and len(said) > 1 and _TITLE_LINE.fullmatch(first.strip()):
+            title = first
+            said.remove(first)
+        notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+        told = (notes.text or "").strip() if notes is not None else ""
+        parts = [f"# {' '.join(title.split())}"] if title.strip() else []
+        return "\n".join([*parts, *said, *([f"\n### Notes:\n{told}"] if told else [])]).strip()
+
+    def _said_in(self, shapes: Any, title: Any) -> Iterator[str]:
+        """The words of shapes from top to bottom."""
+        for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
+            if self._is_picture(shape):  # type: ignore[no-untyped-call]
+                yield self._convert_picture_to_markdown(shape)  # type: ignore[no-untyped-call]
+            if self._is_table(shape):  # type: ignore[no-untyped-call]
+                yield self._convert_table_to_markdown(shape.table)
+            if shape.has_chart:
+                chart = self._convert_chart_to_markdown(shape.chart) or ""  # type: ignore[no-untyped-call]
+                yield _WHOLE.sub("", chart.replace(_UNSUPPORTED, "")) + "\n"
+            elif shape.has_text_frame and shape != title:
+                yield shape.text or ""
+            if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+                yield from self._said_in(shape.shapes, title)
 
     def _convert_table_to_markdown(self, table: Any, **kwargs: Any) -> str:
         rows = [list(row.cells) for row in table.rows]

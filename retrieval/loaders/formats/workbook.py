@@ -5,6 +5,7 @@ import io
 import re
 import warnings
 from collections.abc import Container, Mapping
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from html import unescape
 
@@ -42,7 +43,7 @@ _BETWEEN_STRUCK = re.compile(r"(?<=\S)~~~~(?=\S)")
 _UNSHOWN = re.compile(r"[_*].|\[(?!\$)[^\]]*\]")  # of a number format: gaps, colours
 _CURRENCY = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
 _LITERAL = r"(?:\"[^\"]*\"|\\.|[¥￥$€£ ])*"
-_WITH_UNIT = re.compile(rf"(?P<before>{_LITERAL})(?:General|[#,0]*0(?:\.[0#]+)?)(?P<after>{_LITERAL})")
+_WITH_UNIT = re.compile(rf"(?P<before>{_LITERAL})(?:General|(?P<digits>[#,0]*0(?:\.[0#]+)?))(?P<after>%?{_LITERAL})")
 _LOOKS = re.compile(
     rb"<(?P<name>(?:\w+:)?(?:fonts|fills|borders|cellStyles|dxfs|tableStyles|colors|extLst))\b"
     rb"(?:[^>]*/>|.*?</(?P=name)\s*>)",
@@ -215,15 +216,12 @@ def _cell(value: object, number_format: str) -> str:
         case datetime.timedelta():
             minutes, seconds = divmod(round(value.total_seconds()), 60)
             return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
-        case int() | float() if "%" in number_format:
-            return f"{value * 100:.10g}%"
         case int() | float() if weekday := _WEEKDAY.search(number_format):
             return _WEEKDAYS[int(value) % 7] + ("曜日" if weekday[1] else "")
         case int() if value >= 0 and _CODE.fullmatch(number_format) and number_format.count("0") > 1:
             return _with_all_places(value, number_format.replace("\\", ""))
         case int() | float():
-            before, after = _units(number_format)
-            return f"{before}{value if isinstance(value, int) else f'{value:.15g}'}{after}"
+            return _number(value, number_format)
         case _:
             return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), str(value))
 
@@ -235,10 +233,31 @@ def _with_all_places(value: int, places: str) -> str:
     return more + "".join(next(rest) if place == "0" else place for place in places)
 
 
+def _number(value: float, number_format: str) -> str:
+    """`value` with the separators, the places and the unit that its cell shows it with."""
+    before, digits, after = _form(number_format)
+    percent = "%" in number_format
+    if not digits:
+        plain = f"{value * 100:.10g}%" if percent else value if isinstance(value, int) else f"{value:.15g}"
+        return f"{before}{plain}{after.removeprefix('%')}"
+    whole, point, places = digits.partition(".")
+    width = whole.count("0") + len(point + places) + (value < 0)
+    with localcontext(rounding=ROUND_HALF_UP):
+        amount = Decimal(repr(value)) * (100 if percent else 1)
+        shown = f"{amount:0{width}{',' if ',' in whole else ''}.{len(places)}f}"
+    needed = len(places.rstrip("#"))
+    while len(shown.partition(".")[2]) > needed and shown.endswith("0"):
+        shown = shown[:-1]
+    return f"{before}{shown.removesuffix('.')}{after}"
+
+
 @lru_cache(maxsize=1_000)
-def _units(number_format: str) -> tuple[str, str]:
-    """Words that a number format sets before and behind a number: `#,##0"円"` the yen, `[$€-407]0.00` the euro."""
+def _form(number_format: str) -> tuple[str, str, str]:
+    """How a number format shows a number: the words before it, its digits (`""`: as it is), the words behind it.
+    `#,##0"円"` gives the yen, `[$€-407]0.00` the euro."""
     shown = _CURRENCY.sub(r'"\1"', _UNSHOWN.sub("", number_format.split(";")[0]))
     found = _WITH_UNIT.fullmatch(shown)
-    before, after = (re.sub(r"[\"\\]", "", side).strip() for side in (found.groups() if found else ("", "")))
-    return before, after
+    if not found:
+        return "", "", ""
+    before, after = (re.sub(r"[\"\\]", "", found[side]).strip() for side in ("before", "after"))
+    return before, found["digits"] or "", after

@@ -287,6 +287,24 @@ async def test_slides(loader: Loader) -> None:
     assert "| 7 | 8 | 9 |" in english.markdown and "<!--" not in english.markdown
 
 
+async def test_a_slide_begins_with_its_title_wherever_that_stands_or_with_the_line_at_its_top(loader: Loader) -> None:
+    deck = pptx.Presentation()
+    for title, lines in (
+        ("Costs", ("Confidential", "They fall.")),
+        ("", ("Next steps", "We hire.", "We move.")),
+        ("", ("Two sentences. And no title.", "More.")),
+    ):
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = title
+        for at, line in enumerate(lines):
+            slide.shapes.add_textbox(0, at * 5_000_000, 9, 9).text_frame.text = line
+    file = io.BytesIO()
+    deck.save(file)
+    assert (await loader.load("a.pptx", file.getvalue())).markdown == (
+        "# Costs\nConfidential\nThey fall.\n\n# Next steps\nWe hire.\nWe move.\n\nTwo sentences. And no title.\nMore."
+    )
+
+
 async def test_a_shape_of_no_kind_on_a_slide_is_read_with_the_others(loader: Loader) -> None:
     deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[5])
@@ -371,7 +389,7 @@ async def test_a_chart_that_is_drawn_in_space_has_its_numbers(loader: Loader) ->
         return changed.getvalue()
 
     flat = (await loader.load("a.pptx", file.getvalue())).markdown
-    assert "| Q2 | 20.0 |" in flat
+    assert "| Q2 | 20 |\n\nAs planned" in flat  # not another row
     assert (await loader.load("a.pptx", drawn_as(b"bar3DChart"))).markdown == flat
     assert (await loader.load("a.pptx", drawn_as(b"surfaceChart"))).markdown == "As planned"
 
@@ -406,6 +424,20 @@ async def test_shows_and_templates_are_read_like_slides_and_macros_do_not_matter
             )
     assert (await loader.load("a.ppsx", after.getvalue())).title == "出張規程の説明"
     assert (await loader.load("a.docm", japanese_docx())).title == "出張規程"
+
+
+async def test_notes_of_a_book_do_not_lead_to_where_no_reader_is(loader: Loader) -> None:
+    chapter = (
+        '<html><body><p>Ann paid.<a href="#n1" epub:type="noteref">1</a> See <a href="b.xhtml">there</a>.</p>'
+        '<ol><li id="n1"><p>In May. <a href="#r1">\u21a9</a></p></li></ol></body></html>'
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO((FILES / "test.epub").read_bytes())) as book, zipfile.ZipFile(file, "w") as changed:
+        for name in book.namelist():
+            changed.writestr(name, chapter if name.endswith(".xhtml") else book.read(name))
+    said = (await loader.load("a.epub", file.getvalue())).markdown
+    assert "Ann paid.1 See there." in said and "1. In May." in said
+    assert "](" not in said and "\u21a9" not in said
 
 
 async def test_book(loader: Loader) -> None:

@@ -78,6 +78,10 @@ def test_front_matter_gives_the_title_and_goes(text: str, title: str, rest: str)
         ("| a | b<br>c |\n| d | <ul><li>e</li><li>f</li></ul> |", "| a | b c |\n| d |   e  f   |"),
         ("## 申請<br>の方法\n本文<br>続き", "## 申請 の方法\n本文\n続き"),
         ("# Ask <br/>first", "# Ask  first"),
+        ("Severity 1[^sev]\n\n[^sev]: Data is lost.", "Severity 1[sev]\n\n[sev] Data is lost."),
+        ('{% include note.html content="Closes on **12 May**." %}', "Closes on **12 May**."),
+        ('{{< figure src="a.jpg" caption="The drip tray" >}}', "The drip tray"),
+        ('{{< tab "Filter" >}}Grind at 11.', "**Filter**\n\nGrind at 11."),
         ("#general<br>Ask there.", "#general\nAsk there."),
         ("## 題 {#anchor}\n{: .no_toc}\n本文", "## 題\n\n本文"),
         ('See [NIST](n){:target="_blank" } and **it**{: .x}, %{:a => 1}.', "See [NIST](n) and **it**, %{:a => 1}."),
@@ -339,6 +343,30 @@ def test_names_in_several_rows_over_a_table_are_one() -> None:
     )
     rows = [re.findall(r"<t[dh][^>]*>([^<]*)", row) for row in html.split("</tr>")[:-1]]
     assert rows == [["City", "Per night Hotel", "Per night Meals"], ["Leeds", "£120", "£48"]]
+
+
+@pytest.mark.parametrize(
+    ("before", "lines"), [("<col width=9>", []), ("<tr><td colspan=3>Paid leave</td></tr>", ["Paid leave"])]
+)
+def test_columns_and_a_title_over_the_names_do_not_part_a_table_from_them(before: str, lines: list[str]) -> None:
+    cells = (("Country", "Days", "Notice"), ("France", "27", "3"), ("Japan", "20", "1"))
+    rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+    assert read_page(f"<table>{before}{rows}</table>".encode())[0].split("\n\n") == [
+        *lines,
+        "| Country | Days | Notice |\n| --- | --- | --- |\n| France | 27 | 3 |\n| Japan | 20 | 1 |",
+    ]
+
+
+def test_a_table_in_a_cell_is_said_in_it_and_one_that_arranges_a_page_is_none() -> None:
+    inner = "<table><tr><td>Item</td><td>Price</td></tr><tr><td>Pen</td><td>3</td></tr><tr><td>Ink</td><td>9</td></tr></table>"
+    form = f"<table><tr><th>No</th><th>Offer</th></tr><tr><td>1</td><td>Two of {inner}</td></tr></table>"
+    assert read_page(form.encode())[0].splitlines()[2:] == ["| 1 | Two of Item: Pen, Price: 3; Item: Ink, Price: 9 |"]
+    page = f"<table><tr><td>Offers</td><td><table><tr><td><b>Pens</b></td></tr><tr><td>{inner}</td></tr></table></td></tr></table>"
+    assert read_page(page.encode())[0].split("\n\n") == [
+        "Offers",
+        "**Pens**",
+        "| Item | Price |\n| --- | --- |\n| Pen | 3 |\n| Ink | 9 |",
+    ]
 
 
 def test_a_caption_stands_above_its_table() -> None:

@@ -239,7 +239,8 @@ def test_lines_and_rows_of_json_are_capped() -> None:
         (["B,2000", "C,3000"], None),
         (["B,-", "C,3000"], None),
         (["B,free", "C,on request"], None),
-        (["(without tax)"], None),
+        (["(without tax)"], ["(without tax)"]),
+        (["early: 8 to 17", "late: 11 to 20"], ["early: 8 to 17", "late: 11 to 20"]),
     ],
 )
 def test_a_table_below_another_has_names_of_its_own(below: list[str], lines: list[str] | None) -> None:
@@ -247,6 +248,28 @@ def test_a_table_below_another_has_names_of_its_own(below: list[str], lines: lis
     told = write_sheet(rows).markdown
     assert told == (
         "\n".join(["- Plan: A, Fee: 1000", "", *lines]) if lines else write_rows(filter(any, rows)).markdown
+    )
+
+
+def test_titles_between_tables_part_them_where_no_row_is_empty() -> None:
+    stop = ["[1] Stop", "No,Task,Minutes", "1,drain,5", "2,halt,10"]
+    start = ["[2] Start", "No,Task,Minutes", "1,boot,15"]
+    people = ["[3] People", "Role,Name,Phone", "Lead,Ann,080-1111-2222"]
+    assert write_sheet(line.split(",") for line in (*stop, *start, *people)).markdown.split("\n\n") == [
+        "[1] Stop",
+        "- No: 1, Task: drain, Minutes: 5\n- No: 2, Task: halt, Minutes: 10",
+        "[2] Start",
+        "- No: 1, Task: boot, Minutes: 15",
+        "[3] People",
+        "- Role: Lead, Name: Ann, Phone: 080-1111-2222",
+    ]
+    plans = ["Plan,Fee,Disk", "■Shared", "Starter,5,10", "■Dedicated", "Base,on request,20", "Large,149,40"]
+    assert "- Plan: Large, Fee: 149, Disk: 40" in write_sheet(line.split(",") for line in plans).markdown
+
+
+def test_names_that_are_repeated_over_further_rows_are_no_row() -> None:
+    assert table("Name,Phone\nAnn,4410\nName,Phone\nBob,4411\n").markdown == (
+        "- Name: Ann, Phone: 4410\n- Name: Bob, Phone: 4411"
     )
 
 
@@ -347,9 +370,14 @@ def test_rows_and_columns_that_are_hidden_are_not_read_and_those_that_are_filter
 def test_numbers_have_their_units_and_durations_are_hours() -> None:
     book = openpyxl.Workbook()
     cells = (
-        (3000, '#,##0"円"', "3000円"),
+        (3000, '#,##0"円"', "3,000円"),
+        (-1234567.891, "#,##0.0;[Red]-#,##0.0", "-1,234,567.9"),
+        (1.005, "0.00", "1.01"),
+        (2.5, "0.0##", "2.5"),
+        (7, '"No. "000', "No.007"),
+        (98000, "General", "98000"),
         (1.5, '_ "￥"* #,##0.0_ ;_ "￥"* \\-#,##0.0', "￥1.5"),
-        (12, "[$€-407]0.00", "€12"),
+        (12, "[$€-407]0.00", "€12.00"),
         (7, '"約"0"日"', "約7日"),
         (5, '#,##0,"千円"', "5"),
         (12, "0000", "0012"),
@@ -518,11 +546,13 @@ def test_a_cell_merged_over_rows_is_a_value_of_each() -> None:
 def test_percentages_and_truth_read_as_shown() -> None:
     book = openpyxl.Workbook()
     book.active.append(["税率", "有効"])
-    book.active.append([0.08, True])
-    book.active["A2"].number_format = "0%"
+    for row, (rate, form) in enumerate([(0.08, "0%"), (97200 / 98000, "0.0%"), (0.125, "0.00E+00%")], 2):
+        book.active.append([rate, True])
+        book.active.cell(row, 1).number_format = form
     file = io.BytesIO()
     book.save(file)
-    assert "税率: 8%, 有効: TRUE" in read_workbook(file.getvalue(), LIMITS)[0].markdown
+    rows = read_workbook(file.getvalue(), LIMITS)[0].markdown.splitlines()[2:]
+    assert rows == [f"- 税率: {rate}, 有効: TRUE" for rate in ("8%", "99.2%", "12.5%")]
 
 
 def test_rows_of_a_workbook_are_capped() -> None:

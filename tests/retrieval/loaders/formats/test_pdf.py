@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
+from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
+from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-untyped]
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 from reportlab.platypus import (  # type: ignore[import-untyped]
     BaseDocTemplate,
@@ -291,6 +293,56 @@ def test_graph_paper_is_not_searched_for_tables() -> None:
     begun = time.process_time()
     assert read_pdf(drawn(write), ParsingLimits())[0] == "Notes on graph paper."
     assert time.process_time() - begun < 1
+
+
+def test_figures_on_a_turned_page_are_read_at_once() -> None:
+    def write(canvas: Canvas) -> None:
+        canvas.setPageRotation(90)
+        canvas.setFont("Helvetica", 5)
+        for at in range(200):
+            x, y = 20 + at % 9 * 60 + at * 7 % 13, 820 - at // 9 * 9 - at * 3 % 5
+            canvas.drawString(x, y, f"{at * 104_729 % 999_983:,}")
+
+    begun = time.process_time()
+    assert len(read_pdf(drawn(write), ParsingLimits())[0].split()) == 200
+    assert time.process_time() - begun < 3
+
+
+def test_sentences_that_are_written_downwards_above_others_stay_sentences() -> None:
+    columns = ("第一条この規程は、旅費の支給について定める。", "第二条宿泊費は、一泊につき一万二千円とする。")
+    across = "別記 様式の記入例 ア 氏名 イ 所属 ウ 用務 エ 期間"
+
+    def write(canvas: Canvas) -> None:
+        pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
+        canvas.setFont("HeiseiMin-W3", 12)
+        for column, sentence in enumerate(columns):
+            for row, character in enumerate(sentence):
+                canvas.drawString(500 - 120 * column, 780 - 14 * row, character)
+        for row in range(10):
+            canvas.drawString(50, 300 - 20 * row, across)
+
+    assert "".join(columns) in read_pdf(drawn(write), ParsingLimits())[0]
+
+
+def test_lines_whose_figures_stand_apart_stay_lines() -> None:
+    lines = [
+        "令 和 7 年 4 月 1 日 に 改 定",
+        "第 2 条 試 用 期 間 は 3 か 月 と す る。",
+        "( 1 ) 本 人 の 結 婚 5 日",
+    ] * 3
+
+    def write(canvas: Canvas) -> None:
+        pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
+        canvas.setFont("HeiseiMin-W3", 12)
+        for row, line in enumerate(lines):
+            canvas.drawString(50, 700 - 20 * row, line)
+
+    assert len(read_pdf(drawn(write), ParsingLimits())[0].splitlines()) >= len(lines)
+
+
+def test_the_last_row_of_a_page_s_table_does_not_go_on_on_the_next_page() -> None:
+    row = "- Site: Leeds, Plant: paint line, Amount: 3.2 million pounds"
+    assert reflow([f"Plan\n{row}", "what comes next"]) == f"Plan\n{row}\n\nwhat comes next"
 
 
 def test_numbers_of_glyphs_are_not_taken_for_text() -> None:
