@@ -406,7 +406,7 @@ class EdgeIndex:
         try:
             await self._run(self._search)  # as many turns as searches, and each takes several
         finally:
-            with suppress(ValueError):  # taken, as it is unless it was given up: its turn is none then
+            if search in self._waiting:  # it was given up: its turn is none then
                 self._waiting.remove(search)
         return search.found
 

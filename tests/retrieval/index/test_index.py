@@ -624,6 +624,15 @@ async def test_searches_that_were_given_up_take_nobodys_turn(tmp_path: Path) -> 
     await index.close()
 
 
+async def test_no_search_spells_out_what_it_found(embedded: EdgeIndex) -> None:
+    class Unspoken(list[float]):
+        def __repr__(self) -> str:  # as for the error of a deque that is asked to remove what it does not have
+            raise AssertionError("200 hits and a vector in letters cost a thirteenth of a turn")
+
+    await embedded.put([point()])
+    assert ids(found(await ask(embedded, see(), dense=Unspoken([1.0, 0, 0, 0])))) == [point().id]
+
+
 async def test_the_loop_goes_on_during_a_write(embedded: EdgeIndex) -> None:
     ticks = 0
 
