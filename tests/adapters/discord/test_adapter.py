@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from agent.events import Thought
 from bot.errors import SettingsError, StoreError
+from bot.store.engine import rows
+from bot.store.schema import turns
 from bot.types import Place, Post
 from retrieval.i18n import Text
 from tests.adapters.acting import Held, answers, until
@@ -427,9 +430,11 @@ async def test_a_question_that_is_taken_back_is_not_answered_and_its_steps_go(ho
 
 
 async def test_a_question_that_was_for_the_bot_before_goes_with_its_answer(tmp_path: Path) -> None:
-    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path):
+    async with FakeDiscord(limits=False) as discord, bot(discord, tmp_path) as here:
         asked = await discord.says("general", "ann", "@kotae How long do refunds take?")
         await discord.wait_for(answered(discord, asked))
+        of_done = select(turns.c.id).where(turns.c.state == "done")
+        await until(lambda: rows(here.data.engine, of_done))  # until then an edit takes its answer back, too
         await discord.edits(asked, "Never mind.")
         await discord.wait_for_idle()
         assert finals(discord, asked)
