@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, and_, case, delete, literal, select, union_all, update
+from sqlalchemy import Connection, Select, and_, case, delete, func, literal, select, union_all, update
 
 from bot.records import AuditRecord
 from bot.store.audit import traced
@@ -247,7 +247,7 @@ def leave_out(db: Connection, person: str, now: datetime) -> int:
     db.execute(added.on_conflict_do_nothing(index_elements=["person"]))
     theirs = followed_pages.c.people.contains(f" {person} ", autoescape=True)
     db.execute(update(followed_pages).where(theirs).values(version=SILENCED, due_at=now, people=None))
-    return len(db.execute(_SILENCED).all())
+    return db.scalar(select(func.count()).select_from(_SILENCED.subquery())) or 0
 
 
 def _unheard(hashes: Iterable[str]) -> Select[str]:
