@@ -105,10 +105,11 @@ def _closed(card: Post, gone: Collection[int], language: Language) -> Post:
     if gone:  # what it lists besides may be theirs
         row |= {"details": [], "links": []}
         row.pop("sources", None)  # of the details
-    if gone and (reference_of(card) in gone or gone == set(card.data["questions"])):
+    taken_back = bool(gone) and (reference_of(card) in gone or gone == set(card.data["questions"]))
+    if taken_back:
         number = _NUMBER.match(row["text"])
         row["text"] = (number[0] if number else "") + _TAKEN_BACK.to(language)
-    return replace(card, data={**card.data, "row": row, "closed": True})
+    return replace(card, data={**card.data, "row": row, "closed": True, "taken_back": taken_back})
 
 
 def reference_of(card: Post) -> int | None:
@@ -135,11 +136,6 @@ def row_on(card: Post) -> CardRow:
 def question_on(card: Post) -> str:
     """The question on a card, without its number."""
     return _NUMBER.sub("", str(card.data["row"]["text"]))
-
-
-def is_taken_back(card: Post) -> bool:
-    """Whether it says so in place of its question."""
-    return question_on(card) in (_TAKEN_BACK.en, _TAKEN_BACK.ja)
 
 
 def _data(row: CardRow) -> dict[str, Any]:

@@ -370,7 +370,7 @@ class DigestCards:
         if now is not None and card.data.get("stale"):
             await self._redraw(now, (WITHDRAWN if card.data["questions"] else _TAKEN_BACK).to(self.language))
         elif now is not None:
-            how = CLOSED if digest_cards.is_taken_back(now) else SETTLED
+            how = CLOSED if now.data.get("taken_back") else SETTLED
             await self._redraw(now, status(now, how, self.language))
 
     async def tell_all(self) -> None:
