@@ -588,7 +588,7 @@ async def _tell_barred(context: DiscordContext, message: Incoming, code: str) ->
     """Raises PostError, StoreError."""
     where = f"<#{written_in(message)}>"
     text = MAY_NOT_WRITE.to(reply_language(message, context.language), where=where, code=code)
-    await say_alone(context, f"barred:{message.message}", int(message.author), text)
+    await say_alone(context, f"barred:{message.message}", message.author, text)
 
 
 def _view(context: DiscordContext, claimed: Claimed, preferences: Preferences) -> DiscordThread:

@@ -114,8 +114,7 @@ class Places:
         members = await self._memberships(int(user)) if user.isdecimal() else []
         if not members or members[0].bot:
             raise LookupError(f"{user} is no member")
-        channel = await self._rest.call("direct", user, members[0].create_dm)
-        return Recipient(Place(PLATFORM, DIRECT, str(channel.id)), PRIVATE, name_of(members[0]))
+        return Recipient(Place(PLATFORM, DIRECT, await self._rest.direct(user)), PRIVATE, name_of(members[0]))
 
     async def name(self, user: str) -> str:
         """A name for people; the id where Discord does not say. Never raises."""

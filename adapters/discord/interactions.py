@@ -198,7 +198,7 @@ async def _respond(gesture: Gesture, text: str, view: discord.ui.View) -> bool:
 
 async def _say(context: DiscordContext, gesture: Gesture, number: int, text: str) -> None:
     try:
-        await say_alone(context, f"gesture:{gesture.id}", gesture.user.id, text, part=number)
+        await say_alone(context, f"gesture:{gesture.id}", str(gesture.user.id), text, part=number)
     except (PostError, StoreError):
         log.warning("somebody could not be told what came of a gesture", exc_info=True)
 

@@ -316,9 +316,8 @@ async def _stir(context: SlackContext, event: object, us: Us) -> None:
 
 async def _tell_barred(context: SlackContext, message: Incoming, code: str) -> None:
     """Raises SlackError, StoreError."""
-    opened = await context.slack.call("conversations.open", users=message.author)
-    about, direct = f"barred:{message.place.channel}:{message.message}", context.place(str(opened["channel"]["id"]))
-    where = f"<#{message.place.channel}>"
+    direct = context.place(await context.slack.direct(message.author))
+    about, where = f"barred:{message.place.channel}:{message.message}", f"<#{message.place.channel}>"
     text = MAY_NOT_WRITE.to(reply_language(message, context.language), where=where, code=code)
     await say_once(context, Post(about, "notice", 0, direct), text=text)
 

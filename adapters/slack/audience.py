@@ -64,8 +64,7 @@ class Places:
         found = await self._slack.user(user)
         if found.get("deleted") or found.get("is_bot") or user == "USLACKBOT" or self._is_outsider(found):
             raise LookupError(f"{user} is no active member")
-        opened = await self._slack.call("conversations.open", users=user)
-        place = Place(PLATFORM, self._slack.me.team, str(opened["channel"]["id"]))
+        place = Place(PLATFORM, self._slack.me.team, await self._slack.direct(user))
         zone = None
         with suppress(ZoneInfoNotFoundError, ValueError):
             zone = ZoneInfo(str(found.get("tz") or ""))

@@ -284,6 +284,11 @@ class DiscordApi:
         """Raises GoneError for a message that is not there."""
         await self._again("read", channel, lambda: self._http.get_message(int(channel), int(message)))
 
+    async def direct(self, user: str) -> str:
+        """The channel of the direct messages between somebody and the bot."""
+        person = discord.Object(int(user))
+        return str((await self.call("direct", user, lambda: self._client.create_dm(person))).id)
+
     async def call(self, what: str, channel: str, make: Callable[[], Awaitable[T]]) -> T:
         """Anything else that is safe to repeat, for as long as somebody waits for it."""
         try:

@@ -43,11 +43,10 @@ async def say_once(
     return await context.bot.outbox.posted(replace(post, message=sent.id))
 
 
-async def say_alone(context: DiscordContext, about: str, user: int, content: str, *, part: int = 0) -> None:
+async def say_alone(context: DiscordContext, about: str, user: str, content: str, *, part: int = 0) -> None:
     """Say it once to one person, in their conversation with the bot. Raises PostError, StoreError."""
-    person = discord.Object(user)
-    direct = await context.rest.call("direct", str(user), lambda: context.client.create_dm(person))
-    await say_once(context, Post(about, "notice", part, Place(PLATFORM, DIRECT, str(direct.id))), content)
+    direct = Place(PLATFORM, DIRECT, await context.rest.direct(user))
+    await say_once(context, Post(about, "notice", part, direct), content)
 
 
 async def post_once(context: DiscordContext, forum: discord.ForumChannel, card: Card, about: str) -> None:

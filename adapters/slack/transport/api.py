@@ -387,6 +387,10 @@ class SlackApi:
 
     # -- people and places ------------------------------------------------------------------------------------------
 
+    async def direct(self, user: str) -> str:
+        """The channel of the direct messages between somebody and the bot. Raises SlackError."""
+        return str((await self.call("conversations.open", users=user))["channel"]["id"])
+
     async def user(self, id: str) -> Json:
         """users.info with the locale, at most 10 minutes old; anew after `changed`."""
         return await self._people.user.get(id)
