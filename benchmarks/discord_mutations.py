@@ -553,7 +553,7 @@ MUTATIONS: tuple[tuple[str, str, tuple[str, str], tuple[str, ...]], ...] = (
         "Discord: what came of a gesture is shown to nobody else",
         "adapters/discord/interactions.py",
         (
-            'await say_alone(context, f"gesture:{gesture.id}", gesture.user.id, text, part=number)',
+            'await say_alone(context, f"gesture:{gesture.id}", str(gesture.user.id), text, part=number)',
             'await context.rest.call("post", "", lambda: gesture.channel.send(text))',
         ),
         (f"{DISCORD}/test_ingestion.py::test_a_text_that_comes_back_is_shown_to_nobody_else",),
